@@ -23,7 +23,7 @@ import numpy as np
 
 from gpustump.boosting.pairs.learning import LearntPairs, learn_pairs
 from gpustump.boosting.rounds.bags import Share, train_each
-from gpustump.boosting.rounds.batches import in_unit_of_target
+from gpustump.boosting.rounds.batches import members_of
 from gpustump.boosting.rounds.smoothing import sampled_rows
 from gpustump.boosting.rounds.training import HeldOutRows, Samples, Settings, Trained, run_all
 from gpustump.dask.categories import (
@@ -91,7 +91,6 @@ from gpustump.estimators.held_out import (
 )
 from gpustump.estimators.regressors import StumpBoostingRegressor
 from gpustump.estimators.targets import Offset, Quantity, TargetDomain
-from gpustump.model.bags import averaged
 from gpustump.model.ensemble import StumpEnsemble
 
 _KINDS = {"auto": "kernels", "cpu": "kernels", "cuda": "cupy"}
@@ -318,7 +317,6 @@ class _Fit:
         self._check_checkpoint(settings, trained, watched)
         samples = self._quantities(trained) if self.is_quantity else self._classes(trained)
         self.estimator._warn_of_targets(self.target, sum(own.n_rows for own in trained.values()))
-        settings.refuse_constrained_classes(self.target.n_classes)
         settings = self.estimator._of_target(settings, samples, self.target)
         self.samples = samples if self.is_quantity else None
         watched_type = self.types.coded
@@ -569,11 +567,8 @@ class _Fit:
         whole = [own for own in models if len(own) == n_runs]
         if not whole:
             return None
-        found: list[Any] = [tuple(model.members[0] for model in own) for own in whole]
-        members: Any
-        members, bags = averaged(found) if len(found) > 1 else (found[0], None)
-        if scale is not None:
-            members, bags = in_unit_of_target(members, bags, scale)
+        found = [tuple(model.members[0] for model in own) for own in whole]
+        members, bags = members_of(found, scale)
         encoding = self.learner._categories.encoding
         return replace(
             whole[0][0],

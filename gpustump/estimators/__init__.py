@@ -4,8 +4,7 @@ base           what all estimators share: checking tables, fitting, explanations
 classifiers    what all classifiers share: labels, probabilities, scores
 boosters       what all boosters share: a fit with its settings, warm starts, rounds, curves
 adaboost       AdaBoostClassifier: parameters, and what scikit-learn's AdaBoost offers
-logitboost     LogitBoostClassifier: parameters
-glass_box      GlassBoxClassifier: LogitBoostClassifier with other defaults
+logitboost     LogitBoostClassifier, and GlassBoxClassifier, the same with other defaults
 regressors     StumpBoostingRegressor and GlassBoxRegressor: the same for quantities
 stump          DecisionStumpClassifier: the best stump alone
 targets        what a target may be: one of some classes, or a quantity; initial scores
@@ -18,8 +17,7 @@ audit          deriving a model again from its training data, and comparing the 
 """
 
 from gpustump.estimators.adaboost import AdaBoostClassifier
-from gpustump.estimators.glass_box import GlassBoxClassifier
-from gpustump.estimators.logitboost import LogitBoostClassifier
+from gpustump.estimators.logitboost import GlassBoxClassifier, LogitBoostClassifier
 from gpustump.estimators.regressors import GlassBoxRegressor, StumpBoostingRegressor
 from gpustump.estimators.stump import DecisionStumpClassifier
 

@@ -5,7 +5,7 @@ Attributes have the names that users of `sklearn.ensemble.AdaBoostClassifier` kn
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +21,7 @@ from gpustump.data.parameters import (
     check_learner,
     check_vote_kind,
 )
+from gpustump.data.readable import listed
 from gpustump.estimators.boosters import BoostedClassifier
 from gpustump.estimators.stump import DecisionStumpClassifier
 from gpustump.model.members import Member
@@ -303,36 +304,28 @@ class AdaBoostClassifier(BoostedClassifier):
 
 
 def _check_estimator(estimator: Any) -> None:
-    """Refuse a base estimator other than a stump."""
-    if estimator is None or isinstance(estimator, DecisionStumpClassifier):
-        return
-    from sklearn.tree import DecisionTreeClassifier
-
-    problem = ""
-    if isinstance(estimator, DecisionTreeClassifier):
-        problem = _why_no_stump(estimator.get_params(), DecisionTreeClassifier().get_params())
-        if not problem:
-            return
-    raise ValueError(
-        "estimator must be None, DecisionStumpClassifier(), DecisionTreeClassifier(max_depth=1) or "
-        "DecisionTreeClassifier(max_leaf_nodes=2), as only decision stumps are boosted here; "
-        f"got {estimator!r}{problem}."
-    )
-
-
-def _why_no_stump(tree: Mapping[str, Any], usual: Mapping[str, Any]) -> str:
-    """Which of a tree's parameters may make it something else than a stump, in words.
+    """Refuse a base estimator other than a stump.
 
     A tree with two leaves has one split, whatever its depth, and one of depth 1 has two leaves. The
     random state decides between equally good splits only.
     """
-    if tree["max_depth"] != 1 and tree["max_leaf_nodes"] != 2:
-        return ", where neither max_depth is 1 nor max_leaf_nodes 2"
-    for name, value in tree.items():
-        is_free = name in ("max_depth", "max_leaf_nodes", "random_state")
-        if not is_free and not np.array_equal(value, usual[name]):
-            why = "has no counterpart here"
-            if name == "class_weight":
-                why = "belongs to the classifier: pass it there"
-            return f", where {name}={value!r} {why}"
-    return ""
+    if estimator is None or isinstance(estimator, DecisionStumpClassifier):
+        return
+    from sklearn.tree import DecisionTreeClassifier
+
+    others = []
+    if isinstance(estimator, DecisionTreeClassifier):
+        usual, free = DecisionTreeClassifier(), ("max_depth", "max_leaf_nodes", "random_state")
+        others = [
+            name
+            for name, value in estimator.get_params().items()
+            if name not in free and not np.array_equal(value, getattr(usual, name))
+        ]
+        if not others and (estimator.max_depth == 1 or estimator.max_leaf_nodes == 2):
+            return
+    own = f", with {listed(others)} of its own, which must be the default" if others else ""
+    raise ValueError(
+        "estimator must be None, DecisionStumpClassifier(), DecisionTreeClassifier(max_depth=1) or "
+        "DecisionTreeClassifier(max_leaf_nodes=2), as only decision stumps are boosted here; "
+        f"got {estimator!r}{own}."
+    )

@@ -27,7 +27,7 @@ from gpustump.arrays.devices import check_device
 from gpustump.boosting.checkpoints.writing import check_checkpoint
 from gpustump.boosting.pairs.learning import LearntPairs, learn_pairs
 from gpustump.boosting.rounds.bags import Share, train_bags
-from gpustump.boosting.rounds.batches import in_unit_of_target
+from gpustump.boosting.rounds.batches import members_of
 from gpustump.boosting.rounds.training import Run, Samples, Settings, Trained
 from gpustump.data.columns import ColumnTable
 from gpustump.data.frames import columns_of, number_categories, numbers_of
@@ -63,7 +63,6 @@ from gpustump.estimators.held_out import NOTHING, Asked, Earlier, Split, shares_
 from gpustump.estimators.recorded import record_of
 from gpustump.estimators.targets import NO_OFFSET, Offset, TargetDomain
 from gpustump.learners.step_table import CategoryTable, StepTable
-from gpustump.model.bags import averaged
 from gpustump.model.encoding import features_of, plain_encoding, told_features_of
 from gpustump.model.ensemble import StumpEnsemble
 
@@ -525,7 +524,7 @@ def _attributes(learner: StumpEstimator, learnt: Learnt, settings: Settings) -> 
     reasons = [run.stop_reason for bag in trained for run in bag.runs]
     record = record_of(learner, splits, reasons)
     before = learner.model_ if learner._goes_on else None
-    model = model_of(trained, target, table, pairs, before)
+    model = _model_of(trained, target, table, pairs, before)
     if record is not None:
         known = {} if fingerprint is None else {recorded.FINGERPRINT: fingerprint}
         model = replace(model, details={**model.details, recorded.KEY: record, **known})
@@ -552,7 +551,7 @@ def _checked_output(name: str) -> str:
     return name
 
 
-def model_of(
+def _model_of(
     trained: Sequence[Trained],
     target: TargetDomain,
     table: Mapping[str, Any],
@@ -565,12 +564,9 @@ def model_of(
     """
     names = table.get("feature_names_in_")
     encoding = table.get("_categories", Categories()).encoding
-    found = [bag.members for bag in trained]
-    members: Any
-    members, bags = averaged(found) if len(found) > 1 else (found[0], None)
-    if target.scale is not None:
-        members, bags = in_unit_of_target(members, bags, target.scale)
-        pairs = None if pairs is None else pairs.in_unit_of_target(target.scale)
+    members, bags = members_of([bag.members for bag in trained], target.scale)
+    if target.scale is not None and pairs is not None:
+        pairs = pairs.in_unit_of_target(target.scale)
     missing_learnt = np.any([bag.n_missing for bag in trained], axis=0)
     if before is not None and before.missing_learnt is not None:
         missing_learnt |= np.asarray(before.missing_learnt)

@@ -378,6 +378,11 @@ class BoostedClassifier(BoostedEstimator, StumpClassifier):
         return self
 
     def _of_target(self, settings: Settings, samples: Samples, target: TargetDomain) -> Settings:
+        if settings.votes.monotone is not None and target.n_classes > 2:
+            raise ValueError(
+                f"{MONOTONE} is for two classes, as it constrains the probability of the second "
+                f"one; y holds {target.n_classes} classes. Leave it out, or fit two of them."
+            )
         is_shared = settings.n_outputs(target.n_classes) > 1
         if samples.offset is not None and settings.votes.kind != "newton" and is_shared:
             raise ValueError(

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
-from gpustump.boosting.rounds.training import Observer, SoFar, Trained
+from gpustump.boosting.rounds.training import Observer, SoFar, TaskName, Trained
 
 __all__ = ["CallbackSupportMixin", "FitTasks", "with_callbacks"]
 
@@ -54,82 +54,34 @@ class FitTasks(Observer):
 
     def __init__(self, estimator: Any, data: Any, attributes: Attributes) -> None:
         self._estimator, self._data, self._attributes = estimator, data, attributes
-        self._open: list[Any] = []  # the contexts of tasks that have begun, the outermost first
-        self._has_bags = False
-        self._bags: list[Trained] = []  # those that are done
-        self._n_rounds: Sequence[int] = ()
-        self._n_left = 0
+        self._open: dict[TaskName, Any] = {}  # the contexts of tasks that have begun, in order
+        self._bags: list[Trained] = []  # those that are done, of several
 
-    def bags_begin(self, n_bags: int) -> None:
-        """Begin the task of the fit, in which each bag has a task."""
-        self._has_bags = True
-        self._begin(self._estimator._init_callback_context(max_subtasks=n_bags))
-
-    def bags_end(self) -> None:
-        """End the task of the fit."""
-        self._end()
-
-    def training_begins(self, n_rounds: Sequence[int]) -> None:
-        """Begin the task of the fit, or of a bag, unless it began on another device already."""
-        if len(self._open) > self._has_bags:
+    def begin(self, task: TaskName, n_tasks: int = 0, so_far: SoFar | None = None) -> None:
+        """Begin a task, unless it began on another device already."""
+        if task in self._open:
             return
-        self._n_rounds = n_rounds
-        n_tasks = len(n_rounds) if self._has_runs else n_rounds[0]
-        if self._has_bags:
-            self._begin(self._open[0].subcontext(task_name="bag", max_subtasks=n_tasks))
+        if self._open:
+            *_, above = self._open.values()
+            context = above.subcontext(task_name=task, max_subtasks=n_tasks)
         else:
-            self._begin(self._estimator._init_callback_context(max_subtasks=n_tasks))
-
-    def run_begins(self, number: int) -> None:
-        """Begin the task of a class, if classes have runs of their own."""
-        if self._has_runs and len(self._open) == 1 + self._has_bags:
-            n_rounds = self._n_rounds[number]
-            self._begin(self._open[-1].subcontext(task_name="class", max_subtasks=n_rounds))
-        if not self._in_round:
-            self._n_left = self._n_rounds[number]
-
-    def round_begins(self, so_far: SoFar) -> None:
-        """Begin the task of a round, unless the run has made all its rounds."""
-        if self._n_left and not self._in_round:
-            self._n_left -= 1
-            self._begin(self._open[-1].subcontext(task_name="round"), so_far)
-
-    def round_ends(self, so_far: SoFar) -> bool:
-        """End the task of a round, and return whether a callback wants the run to end."""
-        return self._end(so_far)
-
-    def run_ends(self, so_far: SoFar) -> None:
-        """End the tasks of a run: a round that was not made, and the task of its class.
-
-        What callbacks return here is ignored, as every class needs a run.
-        """
-        if self._in_round:
-            self._end(so_far)
-        if self._has_runs:
-            self._end(so_far)
-
-    def training_ends(self, so_far: SoFar) -> None:
-        """End the task of the fit, or of a bag."""
-        self._end(so_far)
-        if self._has_bags:
-            self._bags.append(so_far())
-
-    @property
-    def _has_runs(self) -> bool:
-        return len(self._n_rounds) > 1
-
-    @property
-    def _in_round(self) -> bool:
-        return len(self._open) > 1 + self._has_bags + self._has_runs
-
-    def _begin(self, context: Any, so_far: SoFar | None = None) -> None:
-        self._open.append(context)
+            context = self._estimator._init_callback_context(max_subtasks=n_tasks)  # the fit
+        self._open[task] = context
         known = None if so_far is None else self._known(so_far)
         context.call_on_fit_task_begin(**self._about(known))
 
-    def _end(self, so_far: SoFar | None = None) -> bool:
-        context = self._open.pop()
-        return bool(context.call_on_fit_task_end(**self._about(self._known(so_far))))
+    def end(self, task: TaskName, so_far: SoFar | None = None) -> bool:
+        """End a task, if it has begun, and return whether a callback wants the run to end.
+
+        That counts after a round; after others it is ignored, as every class needs a run.
+        """
+        if task not in self._open:
+            return False
+        context = self._open.pop(task)
+        is_wanted = bool(context.call_on_fit_task_end(**self._about(self._known(so_far))))
+        if task == "bag" and "bags" in self._open and so_far is not None:
+            self._bags.append(so_far())
+        return is_wanted
 
     def _known(self, so_far: SoFar | None) -> Callable[[], dict[str, Any]]:
         """The fitted attributes, computed only for callbacks that ask for them."""

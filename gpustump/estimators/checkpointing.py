@@ -48,6 +48,8 @@ CheckpointName = str | os.PathLike[str] | Checkpoint | None
 TRAINED, WATCHED = "X", "X_val"
 """The tables whose fingerprints a checkpoint holds."""
 
+_NONE = "no parameter"
+
 
 @dataclass(frozen=True)
 class FitCheckpoint:
@@ -271,12 +273,8 @@ def _refuse_other_contract(stored: Stored) -> None:
 def _refuse_other_settings(stored: Stored, head: Head) -> None:
     before, now, found = stored.head.settings, head.settings, []
     for name in sorted(before.keys() | now.keys()):
-        if name not in now:
-            found.append(f"it has the parameter {shown(name)}, which this estimator does not have")
-        elif name not in before:
-            found.append(f"it has no parameter {shown(name)}, which this estimator has")
-        elif before[name] != now[name]:
-            old, new = shown(before[name]), shown(now[name])
+        if before.get(name, _NONE) != now.get(name, _NONE):
+            old, new = (shown(own[name]) if name in own else _NONE for own in (before, now))
             is_told = old != new  # both are shortened, and may differ in what is left out
             what = f"was {old}, and is {new} now" if is_told else "is another one now"
             found.append(f"{name} {what}")

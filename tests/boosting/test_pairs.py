@@ -181,22 +181,6 @@ def test_purifying_moves_means_and_changes_no_sum(k, m, n_outputs, seed):
         assert np.abs(means).max() <= VOTE_UNIT
 
 
-def test_purifying_ends_where_rounded_means_would_go_back_and_forth_for_ever(monkeypatch):
-    means, calls = purifying._means, []
-
-    def counted(*given):
-        calls.append(1)
-        return means(*given)
-
-    monkeypatch.setattr(purifying, "_means", counted)
-    for seed in range(40):
-        random = np.random.default_rng(seed)
-        table = np.rint(random.normal(size=(32, 32, 1)) / VOTE_UNIT) * VOTE_UNIT
-        weights = random.integers(0, 3, (32, 32)) * np.rint(0.7 * 2.0**52)  # their sums are rounded
-        purified(table, weights)
-    assert len(calls) < 40 * 2 * 100
-
-
 def of_almost_the_same_features(weak: float) -> tuple[np.ndarray, np.ndarray]:
     """A table whose samples lie on the diagonal, but for `weak` of them beside it."""
     random = np.random.default_rng(0)

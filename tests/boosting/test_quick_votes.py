@@ -21,12 +21,8 @@ from gpustump.boosting.votes import exact_numbers
 from gpustump.boosting.votes import exponential as exponential_votes
 from gpustump.boosting.votes import newton as newton_votes
 from gpustump.boosting.votes.exact_numbers import (
-    BITS,
     LARGEST,
     ONE,
-    DoubtError,
-    certain_power,
-    certain_quotient,
     exact_newton_vote,
     exponentials,
 )
@@ -47,7 +43,6 @@ VOTES = UNITS.map(lambda units: units * VOTE_UNIT) | st.sampled_from(
 
 WEIGHTS = st.integers(0, 2**61) | st.integers(0, 1000) | st.sampled_from([2**61, 2**60 - 1])
 
-OFF = st.integers(-8, 8) | st.integers(-(2**22), 2**22)
 """How far from the middle of two floats, in units of 2**-74 of a number: nearer than the error that
 is allowed for, or not."""
 
@@ -75,27 +70,6 @@ def test_exponentials_are_right_within_the_error_that_is_promised():
             assert abs(Decimal(grown) / ONE / exactly - 1) < promised
             assert abs(Decimal(shrunk) / ONE * exactly - 1) < promised
             assert exponentials(-x) == (shrunk, grown)
-
-
-@pytest.mark.parametrize("x", [16.0 + VOTE_UNIT, -17.0, 1e5, 0.1, VOTE_UNIT / 2, 1e-300])
-def test_numbers_that_are_too_large_or_no_votes_are_left_to_decimals(x):
-    with pytest.raises(DoubtError):
-        exponentials(x)
-
-
-@given(st.integers(2**53, 2**54 - 1), st.integers(20, 90), OFF)
-def test_what_is_called_certain_is_the_nearest_float_of_all_numbers_within_the_error(
-    digits, power, off
-):
-    """Numbers a little beside the middle of two floats."""
-    number = ((2 * digits + 1) << power) + (off << max(0, power - 20))
-    doubt = Fraction(number, 2**72)
-    nearest = {float(number + sign * doubt) for sign in (-1, 1)}
-    try:
-        assert {certain_quotient(number, 1)} == nearest
-        assert certain_power(number, -BITS) == certain_quotient(number, 1)
-    except DoubtError:
-        assert len(nearest) == 2
 
 
 @st.composite

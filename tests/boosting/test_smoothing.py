@@ -6,16 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from backends import Backend
 from classifiers import drawn
 from engine_ways import ENGINES, EngineUnderTest
-from numpy.testing import assert_array_equal
 from rounds import Case, trainer
 
 from gpustump import LogitBoostClassifier
-from gpustump.boosting.rounds.batches import splits_of
 from gpustump.boosting.rounds.boosting import Boosting
-from gpustump.boosting.rounds.smoothing import Candidates, CutPlaces, Smoothing, sampled_values
+from gpustump.boosting.rounds.smoothing import Candidates, CutPlaces, Smoothing
 from gpustump.engines.category_search import Groups
 from gpustump.engines.reference import table as reference_table
 from gpustump.learners.category_split import CategorySplit
@@ -74,15 +71,6 @@ def test_bags_classes_and_rounds_offer_other_cuts_and_always_the_same_ones():
     assert list(late.at(70)) == []
 
 
-def test_the_draws_are_those_of_the_first_release():
-    """They decide models, so they must never change."""
-    X = np.arange(40.0).reshape(10, 4)
-    found = [
-        [(s.feature, s.threshold) for s in splits] for splits in candidates(X, 3, bag=1, run=2)
-    ]
-    assert found == [[(1, 11.0), (3, 33.0)], [(0, 18.0), (1, 3.0)], [(0, 2.0), (3, 37.0)]]
-
-
 def test_a_categorical_feature_offers_random_sets_that_leave_no_side_empty():
     groups = Groups(((0,), (1, 4), (2,), (7,)))
     places = CutPlaces.of(np.zeros((10, 1)), {0: groups})
@@ -97,24 +85,6 @@ def test_a_categorical_feature_offers_random_sets_that_leave_no_side_empty():
         assert (1 in split.left) == (4 in split.left)
         counts[split.left] = counts.get(split.left, 0) + 1
     assert len(counts) == 7  # of 4 groups, each set that holds the first one, but not all
-
-
-def test_batches_are_offered_the_cuts_of_single_rounds_however_many_are_asked_for():
-    groups = {2: Groups(((0,), (1, 4), (3,), (7,))), 3: Groups(()), 5: Groups(((1,), (2,)))}
-    places = CutPlaces.of(table(n_features=9), groups)
-    candidates = Candidates(Smoothing(60), places).cuts(5, 100)
-    single = Candidates(Smoothing(60), places)
-    for number, splits in enumerate(splits_of(*own) for own in zip(*candidates, strict=True)):
-        assert splits == single.at(5 + number)
-    assert len(candidates.features) == 55
-    assert np.isnan(candidates.thresholds).any(axis=1).sum() > 20
-
-
-def test_sampled_values_are_those_of_the_rows_that_take_part(backend: Backend):
-    X = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
-    rows = np.arange(1, 40, 3)
-    found = sampled_values(backend.asarray(X), backend.asarray(rows), len(rows))
-    assert_array_equal(found, X[rows])
 
 
 def gain_of(split: Split, X: np.ndarray, y: np.ndarray, p: np.ndarray, l2: float) -> float:

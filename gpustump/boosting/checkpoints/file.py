@@ -11,7 +11,6 @@ rounds are only used if it was written for the same data and settings.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from os import PathLike
@@ -26,7 +25,7 @@ from gpustump.data.readable import shown
 from gpustump.engines.objective import Objective
 from gpustump.model import model_file
 from gpustump.model.members import AnyMember, Member
-from gpustump.model.model_file import canonical, refuse_others
+from gpustump.model.model_file import canonical
 from gpustump.model.rows import (
     WRONG,
     Row,
@@ -122,6 +121,10 @@ class BagLogs(NamedTuple):
         """How many rounds there are."""
         return sum(len(run.rounds) for run in self.runs)
 
+    def texts(self, outline: Outline) -> BagTexts:
+        """The seed, and the text of each run."""
+        return self.seed, [RunText(run, outline) for run in self.runs]
+
 
 class RunText:
     """The JSON text of a run's log, which grows with the log.
@@ -152,6 +155,10 @@ class RunText:
         return model_file.canonical_object(pieces)
 
 
+BagTexts = tuple[int | None, list[RunText]]
+"""The seed of a bag, and the texts of its runs."""
+
+
 def _rows_of(
     rounds: Sequence[LoggedRound], constant: Sequence[float], outline: Outline
 ) -> list[Row]:
@@ -167,7 +174,7 @@ def write(
     path: str | PathLike[str],
     head: Head,
     fields: Sequence[str],
-    bags: Sequence[tuple[int | None, Sequence[RunText]]],
+    bags: Sequence[BagTexts],
     *,
     is_finished: bool,
 ) -> None:
@@ -179,8 +186,7 @@ def write(
     head : Head
     fields : sequence of str
         The columns of the rows.
-    bags : sequence of (int or None, sequence of RunText)
-        The seed and the runs of each bag.
+    bags : sequence of BagTexts
     is_finished : bool
         Whether all runs are over; only for people who read the file.
 
@@ -192,17 +198,22 @@ def write(
     about = {"format": FORMAT, "version": VERSION, **head._asdict()}
     about |= {"is_finished": is_finished, "fields": list(fields)}
     pieces = {name: canonical(value) for name, value in about.items()}
-    texts = []
-    for seed, runs in bags:
-        of_runs = b"[" + b",".join(run.canonical() for run in runs) + b"]"
-        texts.append(model_file.canonical_object({"runs": of_runs, "seed": canonical(seed)}))
-    pieces["bags"] = b"[" + b",".join(texts) + b"]"
+    pieces["bags"] = _bags_text(bags)
     checksum = model_file.sha256(model_file.canonical_object(pieces))
     pieces["bags"] = pieces["bags"].replace(b"],[", b"],\n[")  # a round on a line
     pieces["checksum"] = canonical(checksum)
     lines = [canonical(name) + b": " + piece for name, piece in pieces.items()]
     with whole_file(path) as file:
         file.write(b"{\n" + b",\n".join(lines) + b"\n}\n")
+
+
+def _bags_text(bags: Sequence[BagTexts]) -> bytes:
+    """The canonical bytes of all bags."""
+    texts = []
+    for seed, runs in bags:
+        of_runs = b"[" + b",".join(run.canonical() for run in runs) + b"]"
+        texts.append(model_file.canonical_object({"runs": of_runs, "seed": canonical(seed)}))
+    return b"[" + b",".join(texts) + b"]"
 
 
 class Stored(NamedTuple):
@@ -222,7 +233,7 @@ class Stored(NamedTuple):
     bags: Any
 
     def bags_of(self, outline: Outline) -> tuple[BagLogs, ...]:
-        """The logs of all runs, after checking every value.
+        """The logs of all runs, which must be as `write` writes them.
 
         Raises
         ------
@@ -231,12 +242,15 @@ class Stored(NamedTuple):
         """
         try:
             if self.fields != outline.fields:
-                wanted = ", ".join(outline.fields)
-                raise ValueError(f"fields must be {wanted}; got {shown(self.fields)}")
-            bags = _list_of(self.bags, outline.n_bags, "bags")
-            return tuple(_bag_of(bag, number, outline) for number, bag in enumerate(bags))
-        except ValueError as error:
-            raise _refused(self.path, str(error)) from error
+                raise ValueError(f"fields must be {', '.join(outline.fields)}")
+            bags = tuple(_bag_of(bag, outline) for bag in self.bags)
+            if [len(bag.runs) for bag in bags] != [outline.n_runs] * outline.n_bags:
+                raise ValueError(f"it must hold {outline.n_bags} bags of {outline.n_runs} runs")
+            if canonical(self.bags) != _bags_text([bag.texts(outline) for bag in bags]):
+                raise ValueError("its rounds would be written in another way")
+        except WRONG as error:
+            raise _refused(self.path, reason_of(error)) from error
+        return bags
 
     def seeds(self) -> list[int | None]:
         """The seed of each bag, for a fit that draws none itself; None for one that cannot be
@@ -256,7 +270,7 @@ class Stored(NamedTuple):
 
 def is_there(path: str | PathLike[str]) -> bool:
     """Whether there is a checkpoint to read; an empty file is none."""
-    return Path(path).exists() and (not Path(path).is_file() or Path(path).stat().st_size > 0)
+    return Path(path).exists() and Path(path).stat().st_size > 0
 
 
 def read(path: str | PathLike[str]) -> Stored:
@@ -270,18 +284,10 @@ def read(path: str | PathLike[str]) -> Stored:
         If it cannot be read.
     """
     name = os.fspath(path)
-    if Path(path).exists() and not (Path(path).is_file() or Path(path).is_dir()):
-        raise CheckpointError(  # reading it may never end
-            f"checkpoint: {name} is a pipe or a device, which cannot be read again. Give the name "
-            "of a file."
-        )
-    content = Path(path).read_bytes()
     try:
-        return _stored(name, _intact(content))
-    except RecursionError as error:
-        raise _refused(name, "it is nested too deeply") from error
-    except ValueError as error:
-        raise _refused(name, str(error)) from error
+        return _stored(name, model_file.parsed(Path(path).read_bytes().decode()))
+    except (*WRONG, RecursionError) as error:
+        raise _refused(name, reason_of(error)) from error
 
 
 def _refused(name: str, reason: str) -> CheckpointError:
@@ -291,84 +297,45 @@ def _refused(name: str, reason: str) -> CheckpointError:
     )
 
 
-def _intact(content: bytes) -> dict[str, Any]:
-    """The file's JSON, after checking format, version and checksum."""
-    try:
-        document = model_file.parsed(content.decode())
-    except UnicodeDecodeError as error:
-        raise ValueError("it is not JSON text") from error
-    except json.JSONDecodeError as error:
-        raise ValueError(f"its JSON ends or breaks at line {error.lineno}") from error
-    if type(document) is not dict or document.get("format") != FORMAT:
+def _stored(name: str, document: Any) -> Stored:
+    """The content of a file, after checking format, version and checksum."""
+    if document["format"] != FORMAT:
         raise ValueError(f"it does not say '{FORMAT}'")
-    version = document.get("version")
-    if type(version) is not int or version != VERSION:
+    version = document["version"]
+    if version != VERSION:
         raise ValueError(f"it has format version {shown(version)}, and this gpustump reads 1")
     if model_file.intact_pieces(document) is None:
         raise ValueError("it was changed after it was written: its checksum does not match")
-    del document["checksum"]
-    return document
-
-
-def _stored(name: str, document: Mapping[str, Any]) -> Stored:
-    wanted = {"format", "version", "is_finished", "fields", "bags", *Head._fields}
-    if set(document) != wanted:
-        raise ValueError(f"it must hold {', '.join(sorted(wanted))}; got {shown(list(document))}")
-    types = {"gpustump": str, "contract": int, "settings": dict, "data": dict, "is_finished": bool}
-    for part, kind in types.items():
-        if type(document[part]) is not kind:
-            raise ValueError(f"{part} must be of type {kind.__name__}; got {shown(document[part])}")
     head = Head(*(document[part] for part in Head._fields))
+    if not (isinstance(head.settings, dict) and isinstance(head.data, dict)):
+        raise ValueError("settings and data must be objects")
     return Stored(name, head, document["fields"], document["bags"])
 
 
-def _bag_of(bag: Any, number: int, outline: Outline) -> BagLogs:
-    where = f"bags[{number}]"
-    _check_object(bag, {"runs", "seed"}, where)
-    if bag["seed"] is not None and not _is_seed(bag["seed"]):
-        raise ValueError(
-            f"{where}: seed must be null or a whole number from 0 to 2**31 - 1; got "
-            f"{shown(bag['seed'])}"
-        )
-    runs = _list_of(bag["runs"], outline.n_runs, f"{where}: runs")
-    found = []
-    for place, run in enumerate(runs):
-        try:
-            found.append(_run_of(run, outline))
-        except WRONG as error:
-            raise ValueError(f"{where}, run {place}: {reason_of(error)}") from error
-    return BagLogs(bag["seed"], tuple(found))
+def _bag_of(bag: Any, outline: Outline) -> BagLogs:
+    return BagLogs(bag["seed"], tuple(_run_of(run, outline) for run in bag["runs"]))
 
 
 def _run_of(run: Any, outline: Outline) -> RunLog:
-    _check_object(run, {"constant", "rounds", "stop_reason"}, "it")
-    reason, constant = run["stop_reason"], run["constant"]
-    if type(reason) is not str or reason not in STOP_REASONS:
-        raise ValueError(f"stop_reason must be one of {STOP_REASONS}; got {shown(reason)}")
-    if constant == [] and run["rounds"] == [] and not reason:
+    """The log of a run that may hold anything; what is checked here would also be written."""
+    rows, reason, width = run["rounds"], run["stop_reason"], len(outline.row_fields)
+    if not run["constant"]:  # it has not begun
         return RunLog()
-    rows, width = run["rounds"], len(outline.row_fields)
+    if reason not in STOP_REASONS:
+        raise ValueError(f"stop_reason must be one of {STOP_REASONS}; got {shown(reason)}")
     if len(rows) > outline.n_rounds:
         raise ValueError(f"there must be at most {outline.n_rounds} rounds; got {len(rows)}")
-    member = _member_of([row[:width] for row in rows], constant, outline)
+    constant = None if outline.objective.has_signs else run["constant"]
+    member = member_of_rows([row[:width] for row in rows], constant, outline.row_fields)
+    check_member(member)
+    if not all(0 <= one.feature < outline.n_features for one in member.hypotheses):
+        raise ValueError(f"features must be whole numbers from 0 to {outline.n_features - 1}")
     judged = [_judgement(*row[width:]) for row in rows]
     if any((own is not None) != outline.is_watched for own in judged):
         wanted = "numbers" if outline.is_watched else "null"
         raise ValueError(f"{' and '.join(_JUDGED_FIELDS)} must be {wanted} in every round")
-    rounds = tuple(map(LoggedRound, member.hypotheses, _votes_of(member), judged))
-    if rounds:
-        refuse_others("rounds", rows, _rows_of(rounds, constant, outline))
-    return RunLog(rounds, tuple(constant), reason)
-
-
-def _member_of(rows: list[Row], constant: Any, outline: Outline) -> AnyMember:
-    has_signs, n_features = outline.objective.has_signs, outline.n_features
-    member = member_of_rows(rows, None if has_signs else constant, outline.row_fields)
-    refuse_others("constant", constant, member.constant.tolist())
-    check_member(member)
-    if not all(0 <= one.feature < n_features for one in member.hypotheses):
-        raise ValueError(f"features must be whole numbers from 0 to {n_features - 1}")
-    return member
+    rounds = list(map(LoggedRound, member.hypotheses, _votes_of(member), judged))
+    return RunLog(rounds, tuple(member.constant.tolist()), reason)
 
 
 def _judgement(score: Any, error: Any) -> Judgement | None:
@@ -380,17 +347,6 @@ def _votes_of(member: AnyMember) -> Sequence[Vote]:
     if isinstance(member, Member):
         return member.votes
     return [tuple(map(tuple, own)) for own in member.region_votes.tolist()]
-
-
-def _list_of(value: Any, length: int, name: str) -> list[Any]:
-    if type(value) is not list or len(value) != length:
-        raise ValueError(f"{name} must be a list of {length}; got {shown(value)}")
-    return value
-
-
-def _check_object(value: Any, keys: set[str], name: str) -> None:
-    if type(value) is not dict or set(value) != keys:
-        raise ValueError(f"{name} must be an object of {', '.join(sorted(keys))}")
 
 
 def _is_seed(value: Any) -> bool:

@@ -19,10 +19,11 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
+from pathlib import Path
 from types import FrameType
 from typing import Any, Self
 
-from gpustump.boosting.checkpoints.file import BagLogs, Head, Outline, RunText, write
+from gpustump.boosting.checkpoints.file import BagLogs, Head, Outline, write
 from gpustump.boosting.rounds.logs import RunLog
 from gpustump.data.parameters import check_count, check_real
 from gpustump.data.readable import caller_level
@@ -136,9 +137,9 @@ class CheckpointWriter:
         is_new: bool,
     ) -> None:
         self._checkpoint, self._head, self._fields = checkpoint, head, outline.fields
-        self._path = _from_anywhere(checkpoint.name)
+        self._path = Path(checkpoint.name).absolute()  # a callback may change the working folder
         self._logs: list[RunLog] = [run for bag in bags for run in bag.runs]
-        self._texts = [(bag.seed, [RunText(run, outline) for run in bag.runs]) for bag in bags]
+        self._texts = [bag.texts(outline) for bag in bags]
         self._is_new = is_new
         self._lock = threading.Lock()  # bags that are trained side by side share the file
         self._n_new = 0
@@ -150,7 +151,7 @@ class CheckpointWriter:
         if self._is_new:
             self._write()
         for log in self._logs:
-            log.tell(self._round_ends)
+            log.tell = self._round_ends
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -192,14 +193,6 @@ class CheckpointWriter:
     def _state(self) -> list[tuple[int, str]]:
         """What changes if there is anything new to write."""
         return [(len(log.rounds), log.stop_reason) for log in self._logs]
-
-
-def _from_anywhere(name: str) -> str:
-    """A file's name that stays right if a callback changes the working folder.
-
-    It is not normalized: if a folder is a link, "folder/.." is not the folder that holds the link.
-    """
-    return name if os.path.isabs(name) else os.path.join(os.getcwd(), name)
 
 
 class Terminated(BaseException):

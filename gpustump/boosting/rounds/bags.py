@@ -144,7 +144,7 @@ def train_each(
     is_over, numbers = threading.Event(), range(len(shares))
     resources = settings.resources if n_threads == 1 else replace(settings.resources, n_jobs=1)
     observer = settings.observer or Observer()
-    observer.bags_begin(len(shares))
+    observer.begin("bags", len(shares))
     note, shown = f"{len(shares)} bags", settings.show_progress
     with Bar(sum(to_come), shown=shown, note=note, done=sum(done)) as bar:
 
@@ -177,7 +177,7 @@ def train_each(
             found = _side_by_side(one, numbers, n_threads, is_over)
         else:
             found = [one(number) for number in numbers]
-    observer.bags_end()
+    observer.end("bags")
     return found
 
 

@@ -30,7 +30,7 @@ from gpustump.learners.kinds import AnySplit
 from gpustump.learners.split import Split
 from gpustump.learners.stump import Stump
 from gpustump.learners.target_scale import TargetScale
-from gpustump.model.bags import Bags
+from gpustump.model.bags import Bags, averaged
 from gpustump.model.members import Member, RegionMember
 
 
@@ -218,7 +218,7 @@ class Batch:
 class Rounds:
     """All rounds of a run: a collection of their records, which are made when one is asked for.
 
-    It is pickled as a tuple of them.
+    It is pickled as these records.
 
     Parameters
     ----------
@@ -236,7 +236,12 @@ class Rounds:
         return itertools.chain.from_iterable(batch.records for batch in self._batches)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return tuple, (tuple(self),)
+        return Rounds.of, (tuple(self),)
+
+    @classmethod
+    def of(cls, records: Iterable[AnyRound]) -> Rounds:
+        """From records."""
+        return cls([Batch.of(records)])
 
     def add(self, batch: Batch) -> None:
         """Add more rounds of the run."""
@@ -253,15 +258,10 @@ class Rounds:
     @property
     def terms(self) -> Terms:
         """Their hypotheses and votes."""
-        return joined([batch.terms for batch in self._batches])
+        return _joined([batch.terms for batch in self._batches])
 
 
-def terms_of(rounds: Rounds | tuple[AnyRound, ...]) -> Terms:
-    """The hypotheses and votes of a run's rounds."""
-    return rounds.terms if isinstance(rounds, Rounds) else Batch.of(rounds).terms
-
-
-def joined(terms: Sequence[Terms]) -> Terms:
+def _joined(terms: Sequence[Terms]) -> Terms:
     """Hypotheses and votes of several batches as those of one."""
     hypotheses = tuple(itertools.chain.from_iterable(own.hypotheses for own in terms))
     if not any(isinstance(own.votes, np.ndarray) for own in terms):
@@ -304,10 +304,22 @@ def member_of(
     return RegionMember(tuple(terms.hypotheses), votes, np.asarray(constant, dtype=np.float64))
 
 
-def in_unit_of_target(
-    members: Sequence[RegionMember], bags: Bags | None, scale: TargetScale | RatioScale
-) -> tuple[tuple[RegionMember, ...], Bags | None]:
-    """The members of a quantity's model, and its bags, for the targets as they are."""
+def members_of(
+    trained: Sequence[Sequence[Any]], scale: TargetScale | RatioScale | None
+) -> tuple[Any, Bags | None]:
+    """The members of a model, the average if there are several, and its bags.
+
+    Parameters
+    ----------
+    trained : sequence of sequence of Member or RegionMember
+        The members of each model.
+    scale : TargetScale, RatioScale or None
+        That of a quantity, whose model is for the targets as they are.
+    """
+    members: Any
+    members, bags = averaged(trained) if len(trained) > 1 else (trained[0], None)
+    if scale is None:
+        return members, bags
 
     def constant(learnt: Sequence[float]) -> tuple[float, ...]:
         return tuple(scale.constant(np.asarray(learnt)).tolist())

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
-from gpustump.boosting.rounds.batches import Batch, Ordinary, Terms, joined, member_of
+from gpustump.boosting.rounds.batches import Batch, Ordinary, Rounds, Terms, member_of
 from gpustump.boosting.rounds.batching import Batching, Standing
 from gpustump.boosting.rounds.known_scores import beginning_of
 from gpustump.boosting.rounds.smoothing import Candidates
@@ -222,7 +222,7 @@ class Boosting(Iterator[Any]):
         self._n_rounds = n_rounds
         self._callback = callback
         self._candidates = candidates
-        self._model: list[Terms | Batch] = []
+        self._rounds = Rounds()
         self._is_whole = True
         self._batching: Batching | None = None
         self._may_batch = False
@@ -269,9 +269,8 @@ class Boosting(Iterator[Any]):
 
         n_outputs = len(self.constant)
         labels = (-1, 1) if n_outputs == 1 else tuple(range(n_outputs))
-        terms = joined([own.terms if isinstance(own, Batch) else own for own in self._model])
         return StumpEnsemble(
-            (member_of(terms, self.constant, self._objective),),
+            (member_of(self._rounds.terms, self.constant, self._objective),),
             self._table.n_features,
             labels if not self._objective.is_of_quantity else (),
             link=self.link,
@@ -321,10 +320,9 @@ class Boosting(Iterator[Any]):
             return made
         assert self._batching is not None
         self._batching.take_back(len(made) - n_rounds)
-        kept = made.first(n_rounds)
-        self._model[-1] = kept
+        self._rounds = self._rounds.first(len(self._rounds) - len(made) + n_rounds)
         self._standing = self._batching.standing
-        return kept
+        return made.first(n_rounds)
 
     def call_back(self, made: Batch) -> None:
         """Call the callback with each of the rounds that were just taken."""
@@ -412,7 +410,7 @@ class Boosting(Iterator[Any]):
         self._is_whole = False  # an interruption may leave what follows half done
         made = batching.next(self._standing, n_most, at_once)
         if made is not None:
-            self._model.append(made)
+            self._rounds.add(made)
             self._standing = batching.standing
         self._is_whole = True
         return made
@@ -462,7 +460,6 @@ class Boosting(Iterator[Any]):
         self._is_whole = False  # an interruption may leave what follows half done
         change = self._votes.change(taken)
         terms = Terms((taken.hypothesis,), (taken.vote,))
-        self._model.append(terms)
         n_done, sums_of_votes, bound = self._standing
         bound *= change.normaliser
         bound = math.inf if math.isnan(bound) else bound  # infinity times 0
@@ -472,7 +469,6 @@ class Boosting(Iterator[Any]):
         self._state.advance(step)
         if self._votes.is_perfect(taken):
             self.stop_reason = "perfect"
-        self._is_whole = True
         # What makes the record keeps the votes, and not the samples.
         votes, number, after = self._votes, n_done + 1, self._state.totals
 
@@ -483,7 +479,10 @@ class Boosting(Iterator[Any]):
             )  # fmt: skip
             return (votes.record(taken.hypothesis, taken.vote, numbers),)
 
-        return Batch(Ordinary(terms, record), 0, 1)
+        made = Batch(Ordinary(terms, record), 0, 1)
+        self._rounds.add(made)
+        self._is_whole = True
+        return made
 
 
 def checked_resources(

@@ -6,7 +6,8 @@ first. A checkpoint is the logs of all runs in a file; see `boosting.checkpoints
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from gpustump.boosting.held_out.judging import Judgement
@@ -33,39 +34,30 @@ class LoggedRound(NamedTuple):
     stop_reason: str = ""
 
 
+@dataclass
 class RunLog:
     """The rounds of one run, in the order in which they were made.
 
     Each round is added in one step, so an interruption leaves a log without the round or with all
     of it.
 
-    Parameters
-    ----------
-    rounds : sequence of LoggedRound
-        Those of an earlier process.
-    constant : tuple of float
-        The scores from which the run started; empty if it has not begun.
-    stop_reason : str
-        Why the run is over, as in `Run`; empty if it is not.
-
     Attributes
     ----------
     rounds : list of LoggedRound
-        Those that this fit made, whether or not the model keeps them. Rounds from which a warm
-        start goes on are not among them.
+        Those that this fit made, whether or not the model keeps them; those of an earlier process
+        come first. Rounds from which a warm start goes on are not among them.
     constant : tuple of float
+        The scores from which the run started; empty if it has not begun.
+    end : str
+        Why the run is over, as in `Run`; empty if it is not, or if the last round says it.
+    tell : callable
+        Called after each round that is noted.
     """
 
-    def __init__(
-        self,
-        rounds: Sequence[LoggedRound] = (),
-        constant: tuple[float, ...] = (),
-        stop_reason: str = "",
-    ) -> None:
-        self.rounds = list(rounds)
-        self.constant = constant
-        self._stop_reason = stop_reason
-        self._tell: Callable[[], None] | None = None
+    rounds: list[LoggedRound] = field(default_factory=list)
+    constant: tuple[float, ...] = ()
+    end: str = ""
+    tell: Callable[[], None] = lambda: None
 
     @property
     def stop_reason(self) -> str:
@@ -77,13 +69,9 @@ class RunLog:
 
         Another thread may add rounds meanwhile; the reason belongs to the rounds that are returned.
         """
-        reason = self._stop_reason  # first: rounds that follow do not belong to an earlier end
+        reason = self.end  # first: rounds that follow do not belong to an earlier end
         rounds = self.rounds[:]
         return rounds, reason or (rounds[-1].stop_reason if rounds else "")
-
-    def tell(self, listener: Callable[[], None]) -> None:
-        """Set the function to be called after each round that is noted."""
-        self._tell = listener
 
     def begin(self, constant: tuple[float, ...]) -> None:
         """The run starts from these scores.
@@ -103,9 +91,4 @@ class RunLog:
     def note(self, done: LoggedRound) -> None:
         """One more round is done."""
         self.rounds.append(done)
-        if self._tell is not None:
-            self._tell()
-
-    def end(self, stop_reason: str) -> None:
-        """There are no more rounds."""
-        self._stop_reason = stop_reason
+        self.tell()

@@ -13,7 +13,7 @@ import functools
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 from warnings import warn
 
 import numpy as np
@@ -25,7 +25,7 @@ from gpustump.arrays.moving import moved_to_device_of
 from gpustump.boosting.held_out.judging import LocalJudge
 from gpustump.boosting.held_out.samples import HeldOut, HeldOutTargets
 from gpustump.boosting.held_out.scores import scorer
-from gpustump.boosting.rounds.batches import Batch, Rounds, member_of, terms_of
+from gpustump.boosting.rounds.batches import Batch, Rounds, member_of
 from gpustump.boosting.rounds.boosting import Boosting, Callback
 from gpustump.boosting.rounds.known_scores import reweighted
 from gpustump.boosting.rounds.logs import LoggedRound, RunLog
@@ -33,7 +33,6 @@ from gpustump.boosting.rounds.progress import Bar
 from gpustump.boosting.rounds.smoothing import Candidates, CutPlaces, Smoothing, sampled_values
 from gpustump.boosting.rounds.stopping import EarlyStopping, Stopping
 from gpustump.boosting.votes.settings import Votes, VoteSettings
-from gpustump.boosting.votes.votes import AnyRound
 from gpustump.data.parameters import ROUNDS_OF_AN_OUTPUT, Learner, MultiClass
 from gpustump.data.readable import caller_level
 from gpustump.engines.announcements import announce
@@ -48,38 +47,24 @@ SoFar = Callable[[], "Trained"]
 """What training would return if it stopped now."""
 
 
+TaskName = Literal["bags", "bag", "class", "round"]
+
+
 class Observer:
     """An object that is told of each task of training when it begins and when it ends.
 
-    Here nothing is done about that. With several bags there is a training for each of them, one
-    after the other. If a device fails before the first round of a training, that training begins
-    once more on another device.
+    Here nothing is done about that. Tasks lie in each other: all bags, if there are several; the
+    training of one bag; a run, if each class has one; and a round. If a device fails before the
+    first round of a training, its tasks begin once more, on another device. A round that has begun
+    may turn out to be none; then it ends with its run.
     """
 
-    def bags_begin(self, n_bags: int) -> None:
-        """There will be `n_bags` trainings. Not called for a single training."""
+    def begin(self, task: TaskName, n_tasks: int = 0, so_far: SoFar | None = None) -> None:
+        """A task begins, in which there may be so many others."""
 
-    def bags_end(self) -> None:
-        """All trainings are done."""
-
-    def training_begins(self, n_rounds: Sequence[int]) -> None:
-        """A training begins; `n_rounds` says for each run how many rounds there may be."""
-
-    def run_begins(self, number: int) -> None:
-        """A run begins; runs are numbered from 0."""
-
-    def round_begins(self, so_far: SoFar) -> None:
-        """A round is about to begin. It may turn out that the run has no more rounds."""
-
-    def round_ends(self, so_far: SoFar) -> bool:
-        """A round is done. Returns whether to end its run."""
+    def end(self, task: TaskName, so_far: SoFar | None = None) -> bool:
+        """A task is over, if it has begun. After a round, returns whether to end its run."""
         return False
-
-    def run_ends(self, so_far: SoFar) -> None:
-        """There are no more rounds of this run."""
-
-    def training_ends(self, so_far: SoFar) -> None:
-        """All runs are done."""
 
 
 @dataclass(frozen=True)
@@ -202,19 +187,6 @@ class Settings:
         n_outputs = self.n_outputs(n_classes)
         return Objective.of(votes.kind, n_outputs, votes.quantity, learner=self.learner)
 
-    def refuse_constrained_classes(self, n_classes: int) -> None:
-        """Refuse monotone constraints for more than two classes.
-
-        Raises
-        ------
-        ValueError
-        """
-        if self.votes.monotone is not None and n_classes > 2:
-            raise ValueError(
-                "monotonic_cst is for two classes, as it constrains the probability of the second "
-                f"one; y holds {n_classes} classes. Leave it out, or fit two of them."
-            )
-
     def n_rounds_of(self, n_classes: int) -> int:
         """The largest number of rounds of each run; of one class there is nothing to learn."""
         if n_classes == 1:
@@ -230,7 +202,7 @@ class Run:
 
     Attributes
     ----------
-    rounds : Rounds, or tuple of Round or RegionRound
+    rounds : Rounds
         Those that the model keeps: up to the best one if samples were held out.
     stop_reason : str
         See `Boosting`; "early" if the held-out score stopped rising.
@@ -240,7 +212,7 @@ class Run:
         The score and the error after each round that was made; empty if nothing was held out.
     """
 
-    rounds: Rounds | tuple[AnyRound, ...] = ()
+    rounds: Rounds = field(default_factory=Rounds)
     stop_reason: str = ""
     constant: tuple[float, ...] = ()
     held_out_scores: tuple[float, ...] = ()
@@ -292,9 +264,7 @@ class Trained(NamedTuple):
     @property
     def members(self) -> tuple[Any, ...]:
         """The members of the model that was learnt, a `Member` or a `RegionMember` for each run."""
-        return tuple(
-            member_of(terms_of(run.rounds), run.constant, self.objective) for run in self.runs
-        )
+        return tuple(member_of(run.rounds.terms, run.constant, self.objective) for run in self.runs)
 
 
 def train(
@@ -338,10 +308,7 @@ def train(
     ------
     DeviceError
         If training failed on every device that may be tried.
-    ValueError
-        If constraints are given for more than two classes.
     """
-    settings.refuse_constrained_classes(n_classes)
     settings = replace(settings, n_rounds=settings.n_rounds_of(n_classes))
 
     def trained_on(device: str, settings: Settings, gpu_problem: str | None = None) -> Trained:
@@ -422,13 +389,15 @@ def run_all(
         """The runs as they stand; those to come have scores of 0."""
         zeros = (0.0,) * n_outputs
         found = (
-            replace(run, rounds=tuple(run.rounds), constant=run.constant or zeros) for run in runs
+            replace(run, rounds=Rounds.of(run.rounds), constant=run.constant or zeros)
+            for run in runs
         )
         objective = votes.objective(settings.learner)
         return Trained(tuple(found), objective, route, ground.table.n_missing)
 
     observer = settings.observer or Observer()
-    observer.training_begins([own - done for own, done in zip(n_rounds, n_done, strict=True)])
+    to_come = [own - done for own, done in zip(n_rounds, n_done, strict=True)]
+    observer.begin("bag", n_runs if n_runs > 1 else to_come[0])
     place, shown = f"{route.place}, {route.engine}", settings.show_progress
     place = place if note is None else f"{place}, {note}"
     with Bar(sum(n_rounds), shown=shown, note=place, done=sum(n_done)) as bar:
@@ -437,14 +406,16 @@ def run_all(
             target = Target(positive, n_outputs, votes, is_quantity=n_classes == 0)
             boosting = ground.boosting(target, settings, own)
             watch = ground.watch(boosting, target, settings)
-            observer.run_begins(number)
-            rounds = Rounds([Batch.of(own.rounds)])
+            if n_runs > 1:
+                observer.begin("class", to_come[number])
+            rounds = Rounds.of(own.rounds)
             runs[number] = Run(rounds, "", boosting.constant)
             told = _Told(bar, watch, observer, so_far, kept_logs[number], logs is not None)
             runs[number] = _run(boosting, own, rounds, told, settings)
-            observer.run_ends(so_far)
+            observer.end("round", so_far)
+            observer.end("class", so_far)
             bar.skip(limit - boosting.n_done)
-    observer.training_ends(so_far)
+    observer.end("bag", so_far)
     return tuple(runs)
 
 
@@ -592,7 +563,7 @@ def _run(boosting: Boosting, before: Run, rounds: Rounds, told: _Told, settings:
     if settings.resources.max_memory is None and not log.stop_reason:
         boosting.make_batches(watch)
     reason = log.stop_reason or _made(boosting, rounds, told, settings)
-    log.end(reason)
+    log.end = reason
     if watch is None:
         return Run(rounds, reason, boosting.constant)
     n_known = len(before.rounds) if is_judged else 0
@@ -613,8 +584,10 @@ def _made(boosting: Boosting, rounds: Rounds, told: _Told, settings: Settings) -
     bar, watch, observer, so_far, log, is_kept = told
     is_told = is_kept or bar.is_shown or settings.observer is not None
     is_of_each = is_told or settings.callback is not None
+    limit = settings.n_rounds or 0
     while True:
-        observer.round_begins(so_far)
+        if boosting.n_done < limit:
+            observer.begin("round", so_far=so_far)
         made = boosting.take(1 if is_of_each else sys.maxsize)
         if made is None:
             return boosting.stop_reason or ""
@@ -625,7 +598,7 @@ def _made(boosting: Boosting, rounds: Rounds, told: _Told, settings: Settings) -
             made = boosting.keep(made, watch.judge(made))
         rounds.add(made)
         is_early = watch is not None and watch.is_over
-        is_ended = observer.round_ends(so_far)
+        is_ended = observer.end("round", so_far)
         reason = boosting.stop_reason or ("early" if is_early else "callback" if is_ended else "")
         if is_of_each:
             (record,) = made.records

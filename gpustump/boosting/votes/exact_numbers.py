@@ -194,10 +194,7 @@ def certain_power(exponential: int, rescale_exponent: int) -> float:
     DoubtError
         If two floats may be the nearest one.
     """
-    doubt = exponential >> _DOUBT_BITS
-    found = float(exponential - doubt)
-    if found != float(exponential + doubt):
-        raise DoubtError
+    found = certain_quotient(exponential, 1)
     return math.ldexp(found, -BITS - rescale_exponent)  # exact: far from the ends of float64
 
 
