@@ -271,7 +271,7 @@ class _Fit:
         self.estimator, self.given = estimator, given
         self.is_quantity = isinstance(estimator, StumpBoostingRegressor)
         settings, asked, self.earlier = estimator._asked_for(watched)
-        self.checkpoint: FitCheckpoint | None = estimator._checkpoint()
+        self.checkpoint = FitCheckpoint.of(estimator.checkpoint)
         if self.checkpoint is not None:
             asked = self.checkpoint.asked(asked, estimator.random_state)
         self.asked = asked

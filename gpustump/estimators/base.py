@@ -24,7 +24,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.devices import check_device
-from gpustump.boosting.checkpoints.writing import check_checkpoint
 from gpustump.boosting.pairs.learning import LearntPairs, learn_pairs
 from gpustump.boosting.rounds.bags import Share, train_bags
 from gpustump.boosting.rounds.batches import members_of
@@ -370,7 +369,7 @@ class StumpEstimator(BaseEstimator):
 
         An error or an interruption leaves the estimator as it was, with its earlier model whole.
         """
-        self._train(self._prepared(data, settings, self._checkpoint()), data)
+        self._train(self._prepared(data, settings, FitCheckpoint.of(self.checkpoint)), data)
 
     def _train(self, ready: Prepared, data: Data) -> None:
         """Train on what is prepared; see `_fit`."""
@@ -445,10 +444,6 @@ class StumpEstimator(BaseEstimator):
     def _of_target(self, settings: Settings, samples: Samples, target: TargetDomain) -> Settings:
         """The settings with what depends on the targets."""
         return settings
-
-    def _checkpoint(self) -> FitCheckpoint | None:
-        """The checkpoint of a fit, and what its file holds already; None without a checkpoint."""
-        return FitCheckpoint.of(check_checkpoint(self.checkpoint))
 
     def _constrained(self, settings: Settings, earlier: Sequence[Earlier] | None) -> Settings:
         """The settings with what depends on the features, which are known by now."""

@@ -27,7 +27,12 @@ from gpustump.boosting.checkpoints.file import (
     is_there,
     read,
 )
-from gpustump.boosting.checkpoints.writing import Checkpoint, CheckpointWriter, ending_in_order
+from gpustump.boosting.checkpoints.writing import (
+    Checkpoint,
+    CheckpointWriter,
+    check_checkpoint,
+    ending_in_order,
+)
 from gpustump.boosting.rounds.bags import Share
 from gpustump.boosting.rounds.logs import RunLog
 from gpustump.boosting.rounds.training import Settings
@@ -69,8 +74,8 @@ class FitCheckpoint:
     head: Head | None = None
 
     @classmethod
-    def of(cls, checkpoint: Checkpoint | None) -> FitCheckpoint | None:
-        """Read the file, if it is there.
+    def of(cls, parameter: CheckpointName) -> FitCheckpoint | None:
+        """The checkpoint of an estimator's parameter; its file is read, if it is there.
 
         Raises
         ------
@@ -79,6 +84,7 @@ class FitCheckpoint:
         OSError
             If it cannot be read.
         """
+        checkpoint = check_checkpoint(parameter)
         if checkpoint is None:
             return None
         return cls(checkpoint, read(checkpoint.path) if is_there(checkpoint.path) else None)

@@ -99,7 +99,7 @@ class CategorySplit(_Sets):
 
     def __post_init__(self) -> None:
         _set_categories(self)
-        set_plain_numbers(self, {"feature": int})
+        set_plain_numbers(self)
 
 
 @dataclass(frozen=True)
@@ -144,8 +144,7 @@ class CategoryStump(_Sets):
     def __post_init__(self) -> None:
         _set_categories(self)
         check_signs_of(self)
-        numbers = {"feature": int, "polarity": int, "missing": int, "error": float}
-        set_plain_numbers(self, numbers)
+        set_plain_numbers(self)
 
     @property
     def is_constant(self) -> bool:

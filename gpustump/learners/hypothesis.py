@@ -11,7 +11,8 @@ Models, pictures and files use this interface and work for every kind of hypothe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any, Protocol
 
 import numpy as np
@@ -127,18 +128,13 @@ def _chosen(hypothesis: Partition, values: Array, given: Array) -> Array:
     return xp.where(keys == arrays.missing_key(dtype), given[MISSING], found)
 
 
-def predicted_signs(hypothesis: Hypothesis, values: Array) -> Array:
-    """The sign, -1.0 or 1.0, float64 (n_samples,), for each of a feature's values, floats."""
-    return by_region(hypothesis, values, signs(hypothesis))
-
-
 def predict(hypothesis: Hypothesis, X: Array) -> Array:
     """-1 or +1, int64, for each row of X; see `Stump.predict`."""
     X = check_table(X, min_features=hypothesis.feature + 1)
     xp = arrays.namespace_of(X)
     with arrays.computing_on(X):
         values = arrays.as_working(X[:, hypothesis.feature])
-        return xp.astype(predicted_signs(hypothesis, values), xp.int64)
+        return xp.astype(by_region(hypothesis, values, signs(hypothesis)), xp.int64)
 
 
 def check_signs_of(hypothesis: Hypothesis) -> None:
@@ -153,7 +149,9 @@ def check_signs_of(hypothesis: Hypothesis) -> None:
             raise ValueError(f"{name} must be +1 or -1; got {getattr(hypothesis, name)!r}.")
 
 
-def set_plain_numbers(hypothesis: Partition, fields: Mapping[str, Callable[[Any], Any]]) -> None:
+def set_plain_numbers(hypothesis: Any) -> None:
     """Convert fields to Python's own numbers: files would hold NumPy's in another notation."""
-    for name, kind in fields.items():
-        object.__setattr__(hypothesis, name, kind(getattr(hypothesis, name)))
+    for own in fields(hypothesis):
+        if own.type in ("int", "float"):
+            kind = int if own.type == "int" else float
+            object.__setattr__(hypothesis, own.name, kind(getattr(hypothesis, own.name)))

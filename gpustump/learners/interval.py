@@ -18,15 +18,6 @@ from gpustump.learners.hypothesis import (
     set_plain_numbers,
 )
 
-_FIELDS = {
-    "feature": int,
-    "low": float,
-    "high": float,
-    "polarity": int,
-    "missing": int,
-    "error": float,
-}
-
 
 @dataclass(frozen=True)
 class Interval:
@@ -76,7 +67,7 @@ class Interval:
                 f"low must be below high, and high finite; got {self.low!r} and {self.high!r}."
             )
         check_signs_of(self)
-        set_plain_numbers(self, _FIELDS)
+        set_plain_numbers(self)
 
     @property
     def is_constant(self) -> bool:

@@ -44,7 +44,7 @@ class Split:
         if math.isnan(self.threshold):
             raise ValueError("threshold must be a number or infinite; got NaN.")
         if type(self.feature) is not int or type(self.threshold) is not float:
-            set_plain_numbers(self, {"feature": int, "threshold": float})
+            set_plain_numbers(self)
 
     @property
     def thresholds(self) -> tuple[float, ...]:

@@ -16,8 +16,6 @@ from gpustump.learners.hypothesis import (
     set_plain_numbers,
 )
 
-_FIELDS = {"feature": int, "threshold": float, "polarity": int, "missing": int, "error": float}
-
 
 @dataclass(frozen=True)
 class Stump:
@@ -66,7 +64,7 @@ class Stump:
         if math.isnan(self.threshold):
             raise ValueError("threshold must be a number or infinite; got NaN.")
         check_signs_of(self)
-        set_plain_numbers(self, _FIELDS)
+        set_plain_numbers(self)
 
     @property
     def is_constant(self) -> bool:

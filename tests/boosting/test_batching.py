@@ -233,13 +233,6 @@ def test_votes_of_sets_count_towards_the_limit_as_in_the_reference(monkeypatch):
     assert "large votes" in repr(found)
 
 
-@pytest.mark.parametrize("weight", [1e-300, 1e9])
-def test_weights_may_be_far_apart(weight):
-    X, y = table(3)
-    weights = np.where(np.arange(len(X)) % 7 == 0, weight, 1.0)
-    assert fitted(X, y, weights) == by_the_reference(lambda: fitted(X, y, weights))
-
-
 @pytest.mark.parametrize("dtype", ["float16", "float32", "int16", "int64"])
 @pytest.mark.parametrize("validation_dtype", ["float32", "float64"])
 def test_values_of_other_types_lie_on_the_same_side(dtype, validation_dtype):

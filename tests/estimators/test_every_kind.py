@@ -7,7 +7,6 @@ number.
 from __future__ import annotations
 
 import functools
-import itertools
 import pickle
 
 import joblib
@@ -18,7 +17,6 @@ from backends import Backend
 from classifiers import CASES, KINDS, TWO_CLASSES, drawn
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
-from sklearn.metrics import log_loss
 
 from gpustump import StumpEnsemble
 
@@ -103,26 +101,6 @@ def test_every_library_gets_the_same_model_and_answers_in_kind(backend: Backend,
         assert_array_equal(backend.to_numpy(found), getattr(plain, answer)(X))
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_frames_with_text_labels_are_their_numbers(library):
-    library = pytest.importorskip(library)
-    X, y = drawn(3, missing=0.1)
-    names = ["height", "width", "age", "price"]
-    words = np.asarray(["few", "many", "some"])
-    frame = library.DataFrame(dict(zip(names, X.T, strict=True)))
-    classifier = KINDS["newton"](n_estimators=5).fit(frame, library.Series(words[y]))
-    plain = KINDS["newton"](n_estimators=5).fit(X, y)
-    assert classifier.classes_.tolist() == words.tolist()
-    assert classifier.feature_names_in_.tolist() == names
-    assert_array_equal(classifier.decision_function(frame), plain.decision_function(X))
-    assert_array_equal(classifier.predict(frame), words[plain.predict(X)])
-    named, numbered = (
-        classifier.shape_function("age", label="some"),
-        plain.shape_function(2, label=2),
-    )
-    assert_array_equal(named.values, numbered.values)
-
-
 @EVERY_CASE
 def test_missing_values_are_a_region_with_votes_of_its_own(kind, n_classes):
     """Labels follow from which values are missing, and from nothing else."""
@@ -147,22 +125,6 @@ def test_where_no_value_was_missing_in_training_a_missing_value_gets_no_vote(kin
     assert_array_equal(votes, np.zeros_like(votes))
 
 
-@pytest.mark.parametrize("kind", [name for name in KINDS if name.startswith("newton")])
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_newton_votes_begin_with_the_classes_shares_of_the_weight(kind, n_classes):
-    X, y = drawn(n_classes)
-    weights = np.where(y == 0, 3.0, 1.0)
-    constant = np.full((1, 4), 0.0)  # with a learning rate this low nothing else is in the model
-    with pytest.warns(
-        UserWarning, match="learning_rate=1e-13 is too small, or l2_regularization=3"
-    ):
-        classifier = KINDS[kind](n_estimators=1, learning_rate=1e-13).fit(X, y, weights)
-    assert set(classifier.stop_reasons_) == {"small vote"}
-    shares = np.bincount(y, weights) / weights.sum()
-    found = classifier.predict_proba(constant)[0]
-    np.testing.assert_allclose(found, shares, rtol=1e-9)
-
-
 @pytest.mark.parametrize("kind", TWO_CLASSES)
 def test_two_classes_do_not_ask_how_classes_share_stumps(kind):
     X, y = drawn(2)
@@ -170,11 +132,3 @@ def test_two_classes_do_not_ask_how_classes_share_stumps(kind):
         KINDS[kind](n_estimators=5, multi_class=how).fit(X, y) for how in ("shared", "one_vs_rest")
     )
     assert shared.model_.digest() == alone.model_.digest()
-
-
-@pytest.mark.parametrize("kind", [name for name in KINDS if name.startswith("newton")])
-def test_newton_votes_lower_the_training_log_loss_in_every_round(kind):
-    X, y = drawn(3)
-    classifier = KINDS[kind](n_estimators=20).fit(X, y)
-    losses = [log_loss(y, shares) for shares in classifier.staged_predict_proba(X)]
-    assert all(after < before for before, after in itertools.pairwise(losses))

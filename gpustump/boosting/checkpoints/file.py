@@ -243,7 +243,10 @@ class Stored(NamedTuple):
         try:
             if self.fields != outline.fields:
                 raise ValueError(f"fields must be {', '.join(outline.fields)}")
-            bags = tuple(_bag_of(bag, outline) for bag in self.bags)
+            bags = tuple(
+                BagLogs(bag["seed"], tuple(_run_of(run, outline) for run in bag["runs"]))
+                for bag in self.bags
+            )
             if [len(bag.runs) for bag in bags] != [outline.n_runs] * outline.n_bags:
                 raise ValueError(f"it must hold {outline.n_bags} bags of {outline.n_runs} runs")
             if canonical(self.bags) != _bags_text([bag.texts(outline) for bag in bags]):
@@ -257,7 +260,7 @@ class Stored(NamedTuple):
         read."""
         bags = self.bags if isinstance(self.bags, list) else []
         seeds = [bag.get("seed") if isinstance(bag, dict) else None for bag in bags]
-        return [seed if _is_seed(seed) else None for seed in seeds]
+        return [own if type(own) is int and 0 <= own < 2**31 else None for own in seeds]
 
     @property
     def n_rounds(self) -> int:
@@ -312,10 +315,6 @@ def _stored(name: str, document: Any) -> Stored:
     return Stored(name, head, document["fields"], document["bags"])
 
 
-def _bag_of(bag: Any, outline: Outline) -> BagLogs:
-    return BagLogs(bag["seed"], tuple(_run_of(run, outline) for run in bag["runs"]))
-
-
 def _run_of(run: Any, outline: Outline) -> RunLog:
     """The log of a run that may hold anything; what is checked here would also be written."""
     rows, reason, width = run["rounds"], run["stop_reason"], len(outline.row_fields)
@@ -347,7 +346,3 @@ def _votes_of(member: AnyMember) -> Sequence[Vote]:
     if isinstance(member, Member):
         return member.votes
     return [tuple(map(tuple, own)) for own in member.region_votes.tolist()]
-
-
-def _is_seed(value: Any) -> bool:
-    return type(value) is int and 0 <= value < 2**31

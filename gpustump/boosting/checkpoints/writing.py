@@ -159,16 +159,12 @@ class CheckpointWriter:
             self._write_or_warn()
 
     def _round_ends(self) -> None:
+        n_rounds, seconds = self._checkpoint.every_rounds, self._checkpoint.every_seconds
         with self._lock:
             self._n_new += 1
-            if self._is_due():
+            is_due = n_rounds is not None and self._n_new >= n_rounds
+            if is_due or (seconds is not None and time.monotonic() - self._written_at >= seconds):
                 self._write_or_warn()
-
-    def _is_due(self) -> bool:
-        n_rounds, seconds = self._checkpoint.every_rounds, self._checkpoint.every_seconds
-        if n_rounds is not None and self._n_new >= n_rounds:
-            return True
-        return seconds is not None and time.monotonic() - self._written_at >= seconds
 
     def _write_or_warn(self) -> None:
         try:

@@ -161,8 +161,10 @@ def train_each(
                 if is_over.is_set():
                     raise _AbandonedError
 
+            smoothing = settings.smoothing
             own = replace(
-                settings.of_bag(number),
+                settings,
+                smoothing=None if smoothing is None else replace(smoothing, bag=number),
                 callback=told if bar.is_shown else settings.callback,
                 heed=heed,
                 resources=resources,

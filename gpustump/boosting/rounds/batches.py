@@ -282,15 +282,14 @@ def splits_of(features: np.ndarray, thresholds: np.ndarray, sides: np.ndarray) -
         key = (own[0], sides[place].tobytes()) if of_sets[place] else own
         split = known.get(key)
         if split is None:
-            split = known[key] = _set_of(own[0], sides[place]) if of_sets[place] else Split(*own)
+            if of_sets[place]:
+                sets = (np.flatnonzero(sides[place] == side).tolist() for side in (FIRST, SECOND))
+                split = CategorySplit(own[0], *map(tuple, sets))
+            else:
+                split = Split(*own)
+            known[key] = split
         found.append(split)
     return found
-
-
-def _set_of(feature: int, sides: np.ndarray) -> CategorySplit:
-    """The split that sends each number of a category to its region, (n_numbers,) of uint8."""
-    left, right = (np.flatnonzero(sides == side).tolist() for side in (FIRST, SECOND))
-    return CategorySplit(feature, tuple(left), tuple(right))
 
 
 def member_of(

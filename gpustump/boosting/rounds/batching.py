@@ -125,7 +125,11 @@ class Batching:
             if self._n_ordinary > 0:
                 self._n_ordinary -= 1
                 return None
-            n_rounds = min(n_most, self._n_wanted(at_once), self._n_within_limit(so_far))
+            room = VOTES_LIMIT - max(
+                so_far.sums_of_votes
+            )  # so many certainly do not reach the limit
+            n_within_limit = int(max(0.0, room) / self._largest_size)
+            n_rounds = min(n_most, self._n_wanted(at_once), n_within_limit)
             self._made, self._n_taken = self._rounds_made(n_rounds, so_far), 0
             self._sums_before = so_far.sums_of_votes
         if self._made is None:
@@ -151,11 +155,6 @@ class Batching:
         n_to_come = None if self._watch is None else self._watch.n_to_come()
         self._n_rounds = min(2 * self._n_rounds, _MOST_ROUNDS)
         return wanted if n_to_come is None else min(wanted, max(n_to_come, _LEAST_ROUNDS))
-
-    def _n_within_limit(self, so_far: Standing) -> int:
-        """How many rounds certainly do not reach the limit of the votes' sum."""
-        room = VOTES_LIMIT - max(so_far.sums_of_votes)
-        return int(max(0.0, room) / self._largest_size)
 
     def _rounds_made(self, n_rounds: int, so_far: Standing) -> Columns | None:
         """Have the engine make rounds. If it makes fewer, an ordinary round follows.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, overload
+from typing import Any, NamedTuple
 
 from gpustump import arrays
 from gpustump.arrays import Array
@@ -13,8 +13,8 @@ from gpustump.data.parameters import Learner, VoteKind
 from gpustump.data.tables import check_table
 from gpustump.data.weights import check_weighted_signs
 from gpustump.engines.contract import Resources, hypothesis_at
-from gpustump.engines.objective import Objective
 from gpustump.learners.interval import Interval
+from gpustump.learners.kinds import AnyStump
 from gpustump.learners.split import Split
 from gpustump.learners.stump import Stump
 
@@ -43,34 +43,6 @@ class VotedSplit(NamedTuple):
     score: float
 
 
-@overload
-def fit_stump(
-    X: Array,
-    y: Array,
-    sample_weight: Array | None = None,
-    *,
-    votes: Literal["discrete"] = "discrete",
-    l2_regularization: float = 0.0,
-    block_bytes: int | None = None,
-    n_jobs: int | None = None,
-    max_memory: int | str | None = None,
-) -> Stump: ...
-
-
-@overload
-def fit_stump(
-    X: Array,
-    y: Array,
-    sample_weight: Array | None = None,
-    *,
-    votes: Literal["real", "newton"],
-    l2_regularization: float = 0.0,
-    block_bytes: int | None = None,
-    n_jobs: int | None = None,
-    max_memory: int | str | None = None,
-) -> VotedSplit: ...
-
-
 def fit_stump(
     X: Array,
     y: Array,
@@ -81,7 +53,7 @@ def fit_stump(
     block_bytes: int | None = None,
     n_jobs: int | None = None,
     max_memory: int | str | None = None,
-) -> Stump | VotedSplit:
+) -> Any:
     """The best decision stump: over every feature and threshold, with signs or with votes.
 
     With discrete votes, the default, it is the stump of least weighted error. Other votes are those
@@ -142,23 +114,8 @@ def fit_stump(
     (Split(feature=0, threshold=1.5), (-1.0, 1.0, 0.0))
     """
     settings = VoteSettings.checked(votes, l2_regularization=l2_regularization)
-    X = check_table(X)
     resources = checked_resources(n_jobs, max_memory, block_bytes)
-    if votes == "discrete":
-        stump = _with_signs(X, y, sample_weight, "stump", resources)
-        assert isinstance(stump, Stump)
-        return stump
-    with arrays.computing_on(X):
-        samples = check_weighted_signs(y, sample_weight, X)
-        found = settings.votes(samples.weights)
-        assert isinstance(found, SplitVotes)
-        trainer = trainer_of(X, samples, found.objective(), 1, resources)
-        state = trainer.start(samples.labels, samples.weights, found.objective())
-        taken = found.best(trainer.table, state)
-    assert isinstance(taken.hypothesis, Split)
-    (left,), (right,), (missing,) = taken.region_votes
-    score = found.recorded(found.gain(taken), taken.totals.weight)
-    return VotedSplit(taken.hypothesis, (left, right, missing), score)
+    return _best(check_table(X), y, sample_weight, settings, "stump", resources)
 
 
 def fit_interval(
@@ -196,18 +153,30 @@ def fit_interval(
     (0.5, 2.5, 1, 0.0)
     """
     resources = checked_resources(n_jobs, max_memory, block_bytes)
-    return _with_signs(check_table(X), y, sample_weight, "interval", resources)
+    found = _best(check_table(X), y, sample_weight, VoteSettings(), "interval", resources)
+    assert isinstance(found, Stump | Interval)  # no feature is categorical here
+    return found
 
 
-def _with_signs(
-    X: Array, y: Array, sample_weight: Array | None, learner: Learner, resources: Resources
-) -> Stump | Interval:
-    """The hypothesis that a weak learner with signs finds."""
+def _best(
+    X: Array,
+    y: Array,
+    sample_weight: Array | None,
+    settings: VoteSettings,
+    learner: Learner,
+    resources: Resources,
+) -> AnyStump | VotedSplit:
+    """The best hypothesis for these votes, from scores of 0."""
     with arrays.computing_on(X):
-        objective = Objective(learner=learner)
         samples = check_weighted_signs(y, sample_weight, X)
+        votes = settings.votes(samples.weights)
+        objective = votes.objective(learner)
         trainer = trainer_of(X, samples, objective, 1, resources)
         state = trainer.start(samples.labels, samples.weights, objective)
-        found = hypothesis_at(trainer.table, state.best_cut(), state.totals)
-        assert isinstance(found, Stump | Interval)  # no feature is categorical here
-        return found
+        if not isinstance(votes, SplitVotes):
+            return hypothesis_at(trainer.table, state.best_cut(), state.totals)
+        taken = votes.best(trainer.table, state)
+    assert isinstance(taken.hypothesis, Split)
+    (left,), (right,), (missing,) = taken.region_votes
+    score = votes.recorded(votes.gain(taken), taken.totals.weight)
+    return VotedSplit(taken.hypothesis, (left, right, missing), score)

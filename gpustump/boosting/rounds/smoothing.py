@@ -137,7 +137,8 @@ class CutPlaces:
             return CandidateSplits(nothing.astype(np.int64), nothing)
         bits = mixed(mixed(keys)[:, np.newaxis] + self.keys[self.features])
         order = np.argsort(bits, axis=1, kind="stable")
-        chosen = np.sort(order[:, : n_candidates_of(len(self.features))], axis=1)
+        n_chosen = math.isqrt(len(self.features) - 1) + 1  # the square root, as in random forests
+        chosen = np.sort(order[:, :n_chosen], axis=1)
         drawn = mixed(np.take_along_axis(bits, chosen, axis=1))
         features = self.features[chosen]
         n_places = self.n_places[features].astype(np.uint64)
@@ -240,14 +241,6 @@ def values_of(X: Array, index: np.ndarray, features: Sequence[int] | None = None
         taken = xp.take(X, xp.asarray(index, device=device), axis=0)
         found: np.ndarray = arrays.to_host(arrays.as_working(taken))
         return found if features is None else found[:, list(features)]
-
-
-def n_candidates_of(n_features: int) -> int:
-    """How many of the features that have a cut offer one in a round: the square root, rounded up.
-
-    Random forests for classes usually look at as many for a split [Breiman 2001].
-    """
-    return math.isqrt(n_features - 1) + 1
 
 
 class Candidates:

@@ -167,12 +167,6 @@ class Settings:
     categorical: tuple[int, ...] = ()
     smoothing: Smoothing | None = None
 
-    def of_bag(self, number: int) -> Settings:
-        """The settings of one of several bags."""
-        if self.smoothing is None:
-            return self
-        return replace(self, smoothing=replace(self.smoothing, bag=number))
-
     def n_outputs(self, n_classes: int) -> int:
         """How many outputs a run has; a quantity, which has 0 classes, has one."""
         return n_classes if n_classes > 2 and self.multi_class == "shared" else 1
