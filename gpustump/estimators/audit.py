@@ -33,9 +33,8 @@ from gpustump.estimators.recorded import FINGERPRINT, Recorded, of_estimator, re
 from gpustump.estimators.targets import Offset
 from gpustump.learners.kinds import AnySplit, condition
 from gpustump.model import model_file
-from gpustump.model.bags import turns
 from gpustump.model.ensemble import StumpEnsemble, model_of
-from gpustump.model.members import Member
+from gpustump.model.members import AnyMember, Member
 
 
 class Difference(NamedTuple):
@@ -367,7 +366,7 @@ def _limited(settings: Settings, model: StumpEnsemble, *, with_end: bool) -> Set
     That is one more than the model's longest run has, and as many more as early stopping waits. If
     the end of the runs is not derived, it is as many as the model has.
     """
-    longest = max(len(run.hypotheses) for run in _runs(model))
+    longest = max(len(run.member) for run in _runs(model))
     if not with_end:
         return replace(settings, stopping=None, n_rounds=max(longest, 1))
     patience = 0 if settings.stopping is None else settings.stopping.patience or 0
@@ -401,27 +400,24 @@ def _in_dtype(ready: Prepared, dtype: str | None) -> tuple[Prepared, bool]:
 
 
 class _Run(NamedTuple):
-    """One run as a model holds it; see `model.bags` for the average of several bags.
+    """One run as a model holds it.
 
     Attributes
     ----------
     of : str
         Of which class and bag it is, if there are several.
-    hypotheses : list of stumps or splits of any kind
-    votes : ndarray (n_rounds, n_regions, n_outputs) of float64
-    constant : tuple of float
+    member : Member or RegionMember
+        Of the bag's own model.
     """
 
     of: str
-    hypotheses: list[Any]
-    votes: np.ndarray
-    constant: tuple[float, ...]
+    member: AnyMember
 
     def words(self, model: StumpEnsemble, number: int, output: int) -> str:
         """A round in words, and what its regions vote for one output; numbers with all digits."""
-        if number == len(self.hypotheses):
+        if number == len(self.member):
             return "no further round"
-        hypothesis, encoding = self.hypotheses[number], model.encoding
+        hypothesis, encoding = self.member.hypotheses[number], model.encoding
         names = encoding.categories(hypothesis.feature) or ()
         when = condition(
             hypothesis,
@@ -429,25 +425,20 @@ class _Run(NamedTuple):
             number=repr,
             category=lambda own: quoted(names[own]) if own < len(names) else str(own),
         )
-        left, right, missing = self.votes[number, :, output].tolist()
-        of = f" for {quoted(model.classes[output])}" if self.votes.shape[2] > 1 else ""
+        left, right, missing = self.member.region_votes[number, :, output].tolist()
+        of = f" for {quoted(model.classes[output])}" if self.member.n_outputs > 1 else ""
         error = "" if isinstance(hypothesis, AnySplit) else f", error {hypothesis.error!r}"
         return f"{when}: {left!r}{of}, else {right!r}, missing {missing!r}{error}"
 
 
 def _runs(model: StumpEnsemble) -> Iterator[_Run]:
     """The runs of a model, bag by bag."""
-    for bag, (number, member) in itertools.product(range(model.n_bags), enumerate(model.members)):
-        places, constant = np.arange(len(member)), tuple(member.constant.tolist())
-        if model.bags is not None:
-            places = np.flatnonzero(turns(model.bags.sizes[number]) == bag)
-            constant = model.bags.constants[number][bag]
+    bags = model.bag_models or (model,)
+    for (bag, own), number in itertools.product(enumerate(bags), range(len(model.members))):
         of_class = f"class {quoted(model.classes[number])}" if len(model.members) > 1 else ""
         of_bag = f"bag {bag + 1}" if model.n_bags > 1 else ""
         of = " in ".join(filter(None, (of_class, of_bag)))
-        hypotheses = [member.hypotheses[place] for place in places.tolist()]
-        votes = member.region_votes[places]
-        yield _Run(f" of {of}" if of else "", hypotheses, votes, constant)
+        yield _Run(f" of {of}" if of else "", own.members[number])
 
 
 def _differences(
@@ -505,14 +496,16 @@ def _in_run(
 
     `reason` says why the run of the data ended; None if it does not count where that is.
     """
-    if file.constant != data.constant:
-        constants = (", ".join(map(repr, own.constant)) for own in (file, data))
-        yield Difference(f"the scores from which it starts{file.of}", *constants)
+    constants = [own.member.constant.tolist() for own in (file, data)]
+    if constants[0] != constants[1]:
+        texts = (", ".join(map(repr, own)) for own in constants)
+        yield Difference(f"the scores from which it starts{file.of}", *texts)
         return
-    n_file, n_data = len(file.hypotheses), len(data.hypotheses)
-    for k in range(min(n_file, n_data)):
-        one, other = file.hypotheses[k], data.hypotheses[k]
-        votes_differ = (file.votes[k] != data.votes[k]).any(axis=0)
+    n_file, n_data = len(file.member), len(data.member)
+    votes = [own.member.region_votes for own in (file, data)]
+    pairs: Any = zip(file.member.hypotheses, data.member.hypotheses, strict=False)
+    for k, (one, other) in enumerate(pairs):
+        votes_differ = (votes[0][k] != votes[1][k]).any(axis=0)
         if repr(one) != repr(other):  # `repr` tells 0.0 from -0.0, as the digest does
             what = "another stump"
             if not isinstance(one, AnySplit) and replace(one, error=other.error) == other:

@@ -287,15 +287,6 @@ def test_classes_of_any_sizes_are_drawn_alike(sizes, share, seed):
         assert ours == theirs
 
 
-def test_too_few_samples_are_refused_with_their_numbers():
-    with pytest.raises(ValueError, match="every class has one sample only"):
-        Strata.of(np.arange(5)).drawn(0.5, 0)
-    with pytest.raises(
-        ValueError, match=r"of 4 samples .* 1 would be set aside and 3 kept.* all 2"
-    ):
-        Strata.of(np.asarray([0, 0, 1, 1])).drawn(0.1, 0)
-
-
 ROWS, _ = drawn(2, n_samples=150, seed=3)
 
 

@@ -120,16 +120,6 @@ def test_a_class_of_one_sample_is_trained_on_with_one_warning(make):
         assert AdaBoostClassifier().fit(X, labels).n_classes_ == 3
 
 
-def test_the_sample_of_its_class_is_never_held_out():
-    column = np.append(np.arange(40.0), 100.0)[:, None]
-    y = np.append(np.arange(40) % 2, 2)
-    with pytest.warns(UserWarning, match="class 2 has one sample only"):
-        fitted = LogitBoostClassifier(n_bags=8, n_estimators=3, random_state=0).fit(column, y)
-    for bag in fitted.model_.bag_models:  # each knows the class: its score rises there
-        scores = bag.decision_function(column)[:, 2]
-        assert scores[-1] > scores[0]
-
-
 def test_too_few_samples_of_many_classes_are_refused_in_few_words():
     y = np.arange(120) % 50
     with pytest.raises(ValueError, match="each part needs one of all 50 classes") as error:
