@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpustump.boosting.rounds.known_scores import in_vote_units
 from gpustump.learners.step_table import VOTE_UNIT
 
 _MOST_SWEEPS, _SWEEPS_AT_ONCE = 1000, 30
@@ -46,13 +47,13 @@ def purified(table: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.nda
     rest = table.copy()
     rows, columns = np.zeros_like(table[:, 0]), np.zeros_like(table[0])
     for sweep in range(1, _MOST_SWEEPS + 1):
-        of_rows = _in_units(_means(rest, weights))
+        of_rows = in_vote_units(_means(rest, weights))
         rest -= of_rows[:, np.newaxis]
         rows += of_rows
         means = _means(rest.swapaxes(0, 1), weights.T)
         if np.abs(means).max() <= VOTE_UNIT:  # rounded, they might go back and forth for ever
             break
-        of_columns = _in_units(means if sweep % _SWEEPS_AT_ONCE else _limit(rest, weights))
+        of_columns = in_vote_units(means if sweep % _SWEEPS_AT_ONCE else _limit(rest, weights))
         rest -= of_columns
         columns += of_columns
     return rest, rows, columns
@@ -66,11 +67,6 @@ def _means(table: np.ndarray, weights: np.ndarray) -> np.ndarray:
     total = np.cumsum(weights, axis=1)[:, -1:]
     weighted = np.cumsum(table * weights[..., np.newaxis], axis=1)[:, -1]
     found: np.ndarray = weighted / np.maximum(total, 1.0)
-    return found
-
-
-def _in_units(values: np.ndarray) -> np.ndarray:
-    found: np.ndarray = np.rint(values / VOTE_UNIT) * VOTE_UNIT
     return found
 
 

@@ -64,9 +64,7 @@ def beginning_of(labels: Array, offset: Array) -> Beginning:
             odds = xp.minimum(xp.maximum(odds, floor), ceiling)  # as after each round
             return Beginning(xp.reshape(offset, (1, -1)), xp.reshape(odds, (1, -1)))
         outputs = [offset[:, output] for output in range(offset.shape[1])]
-        largest = outputs[0]
-        for own in outputs[1:]:
-            largest = xp.maximum(own, largest)
+        largest = xp.max(offset, axis=1)
         floor = arrays.scalar(FLOOR, largest)
         shares = [xp.maximum(exponential_of((own - largest) * 2.0), floor) for own in outputs]
         total = shares[0]
