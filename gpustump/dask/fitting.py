@@ -548,7 +548,8 @@ class _Fit:
                 held_out = HeldOutRows(samples.taken(left_out))
             shares.append(Share(samples.taken(order.all_but(share.samples)), held_out, None))
         unlimited = replace(settings, resources=Resources())  # its limit is the workers'
-        return learn_pairs(X, shares, trained, self.target.n_classes, unlimited, self.interactions)
+        given = self.target.n_classes, unlimited, self.interactions, self.target.scale
+        return learn_pairs(X, shares, trained, *given)
 
     def _all_rows(self, *, are_watched: bool) -> tuple[np.ndarray, Samples]:
         """The values of all partitions, one after the other, and all their samples."""

@@ -387,7 +387,8 @@ class StumpEstimator(BaseEstimator):
             have_compiled(task)  # pairs come after main effects
         with shares_kept(ready.kept, ready.shares, ready.splits, outline) as shares:
             trained = train_bags(X, shares, n_classes, settings, device=device)
-        pairs = learn_pairs(X, shares, trained, n_classes, settings, ready.interactions)
+        given = n_classes, settings, ready.interactions, target.scale
+        pairs = learn_pairs(X, shares, trained, *given)
         fingerprint = None if ready.kept is None else ready.kept.fingerprint
         learnt = Learnt(trained, target, ready.splits, fingerprint, pairs)
         self._take_over(learner, learnt, settings)
@@ -560,8 +561,6 @@ def _model_of(
     names = table.get("feature_names_in_")
     encoding = table.get("_categories", Categories()).encoding
     members, bags = members_of([bag.members for bag in trained], target.scale)
-    if target.scale is not None and pairs is not None:
-        pairs = pairs.in_unit_of_target(target.scale)
     missing_learnt = np.any([bag.n_missing for bag in trained], axis=0)
     if before is not None and before.missing_learnt is not None:
         missing_learnt |= np.asarray(before.missing_learnt)

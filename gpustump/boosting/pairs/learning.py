@@ -75,7 +75,7 @@ _MOST_FEATURES = 512
 
 
 class LearntPairs(NamedTuple):
-    """What was learnt of pairs, as boosting learns the target.
+    """What was learnt of pairs.
 
     Attributes
     ----------
@@ -88,19 +88,6 @@ class LearntPairs(NamedTuple):
     tables: tuple[PairTable, ...]
     moved: tuple[RegionMember, ...]
 
-    def in_unit_of_target(self, scale: TargetScale | RatioScale) -> LearntPairs:
-        """The same for the targets of a quantity as they are."""
-        tables = (
-            replace(
-                own,
-                values=scale.votes(own.values),
-                bags=None if own.bags is None else scale.votes(own.bags),
-            )
-            for own in self.tables
-        )
-        moved = (replace(own, votes=scale.votes(own.votes)) for own in self.moved)
-        return LearntPairs(tuple(tables), tuple(moved))
-
 
 def learn_pairs(
     X: Array,
@@ -109,6 +96,7 @@ def learn_pairs(
     n_classes: int,
     settings: Settings,
     wanted: Interactions,
+    scale: TargetScale | RatioScale | None = None,
 ) -> LearntPairs | None:
     """Learn pairs on what the main effects of all bags leave; None if there are none to learn.
 
@@ -122,6 +110,8 @@ def learn_pairs(
         0 for a quantity.
     settings : Settings
     wanted : Interactions
+    scale : TargetScale or RatioScale, optional
+        That of a quantity, whose pairs are for the targets as they are.
 
     Warns
     -----
@@ -130,7 +120,7 @@ def learn_pairs(
     """
     if wanted.number == 0:
         return None
-    own = _Learning(X, shares, trained, n_classes, settings, wanted)
+    own = _Learning(X, shares, trained, n_classes, settings, wanted, scale)
     if len(own.axes) < 2 or n_classes == 1:
         return None
     if settings.show_progress:
@@ -158,6 +148,7 @@ class _Learning:
     n_classes: int
     settings: Settings
     wanted: Interactions
+    scale: TargetScale | RatioScale | None = None
     on_host: bool = False
 
     @functools.cached_property
@@ -456,7 +447,7 @@ def _finished(
 ) -> LearntPairs | None:
     """The average of the bags' tables, purified."""
     n_bags = len(of_bags)
-    samples = learning.samples
+    samples, scale = learning.samples, learning.scale
     weights = IntegerWeights.of(samples.weights).values.astype(np.float64)
     bins = arrays.to_host(learning.taken(learning.bins, samples.rows))
     tables, moved = list[PairTable](), dict[int, np.ndarray]()
@@ -477,11 +468,15 @@ def _finished(
         for place, values in ((j, rows), (k, columns)):
             moved[place] = moved[place] + values if place in moved else values
         bags = np.stack([one - rows[:, np.newaxis] - columns for one in own])
+        if scale is not None:
+            pure, bags = scale.votes(pure), scale.votes(bags)
         axes = learning.axes[j], learning.axes[k]
         shares = on_cells / on_cells.sum()
         tables.append(PairTable(axes, pure, shares, bags if n_bags > 1 else None))
     if not tables:
         return None
+    if scale is not None:
+        moved = {j: scale.votes(own) for j, own in moved.items()}
     terms = [one for j, own in sorted(moved.items()) for one in _splits_of(learning.axes[j], own)]
     n_outputs = [own.n_outputs for own in learning.members[0]]
     return LearntPairs(tuple(tables), _as_members(terms, n_outputs))
