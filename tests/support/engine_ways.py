@@ -209,7 +209,7 @@ def coded(X: np.ndarray, rows: Rows, categorical: tuple[int, ...] = ()) -> Itera
     from gpustump.engines.cpu.table import codes
 
     coarsely = codes.Room(finely=False, parted=False)
-    sparingly = codes.Room(parted=False, sorted_bytes=0)
+    sparingly = codes.Room(parted=False)
     yield "coded", as_routed(CODED, X, rows, 1, categorical)
     prepare = functools.partial(codes.prepare, X, rows, categorical=categorical)
     at_once = codes.Room(patience=0)

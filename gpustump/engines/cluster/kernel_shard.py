@@ -121,7 +121,7 @@ class KernelShard:
         regions, found = np.empty(len(self.samples), dtype=np.uint8), []
         for hypothesis in hypotheses:
             self._give(hypothesis, regions)
-            found.append(region_sums(self._loss.terms, regions, 0, len(regions)))
+            found.append(region_sums(self._loss.terms, regions, self._team))
         return np.stack(found)
 
     def smallest_weight(self) -> int:

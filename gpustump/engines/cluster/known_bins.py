@@ -13,7 +13,6 @@ import numpy as np
 
 from gpustump.engines.cpu.runtime.compiling import Integers, group, kernel
 from gpustump.engines.cpu.table.codes import CodedTable
-from gpustump.engines.cpu.table.columns import PART_BITS
 from gpustump.engines.cpu.table.rows_by_code import SAMPLE
 
 KEYS = ("int32", "int64")
@@ -98,10 +97,7 @@ class KnownBins:
 
         def look_for(one: int) -> None:
             own = np.flatnonzero((feature == one) & ~is_ready)
-            place = np.full(int(layout.n_bins[one]) + 1, -1)
-            place[bins[own]] = own
-            shift = PART_BITS * int(table.bundles.is_wide[one])
-            _find(table.codes_of(one), shift, table.bundles.by_code(one, place), begin, found)
+            table.list_bins(one, bins[own], begin[own], found)
 
         table.team.each(look_for, np.unique(feature[~is_ready]).tolist())
         _look_up(*table.source.bits, feature, members)
@@ -113,17 +109,6 @@ def _pick(order, start, count, to, found):  # type: ignore[no-untyped-def]
     for t in range(len(start)):
         for k in range(count[t]):
             found[to[t] + k] = order[start[t] + k] & SAMPLE
-
-
-@kernel("void(CODE[::1], int64, int64[::1], int64[::1], int32[::1])", CODE=("uint8", "uint16"))
-def _find(codes, shift, by_code, begin, found):  # type: ignore[no-untyped-def]
-    """List the samples of the bins to which `by_code` gives an index, from `begin[index]` on."""
-    cursor = begin.copy()
-    for i in range(len(codes)):
-        place = by_code[codes[i] >> shift]
-        if place >= 0:
-            found[cursor[place]] = i
-            cursor[place] += 1
 
 
 @kernel(

@@ -19,7 +19,6 @@ from gpustump.engines.cpu.histogram.estimates import Move, counts_of_regions, is
 from gpustump.engines.cpu.histogram.residual_sums import ResidualSums
 from gpustump.engines.cpu.histogram.row_sums import RowSums
 from gpustump.engines.cpu.loss.coded_regions import CodedRegions
-from gpustump.engines.cpu.loss.coded_splits import coded_sums
 from gpustump.engines.cpu.loss.loss import Loss, LossByOutput
 from gpustump.engines.cpu.loss.losses import loss_of
 from gpustump.engines.cpu.loss.ratio_loss import RatioLoss
@@ -122,11 +121,11 @@ class CodedState:
             if known is not None:
                 return known
         self._regions.mark(hypothesis)
-        return region_sums(self._loss.terms, self._regions.found, 0, self._table.n_samples)
+        return region_sums(self._loss.terms, self._regions.found, self._table.team)
 
     def sums_over_each(self, hypotheses: Sequence[Partition]) -> np.ndarray:
-        """`region_sums` of each of several hypotheses, in one pass over the samples."""
-        return coded_sums(self._table, hypotheses, self._loss.terms, self._sums.by_output)
+        """`region_sums` of each of several hypotheses."""
+        return np.asarray([self.region_sums(own) for own in hypotheses])
 
     def category_sums(self, columns: CategoryColumns) -> np.ndarray:
         """See `engines.category_table.SummingState`."""
@@ -134,10 +133,7 @@ class CodedState:
 
     def advance(self, step: Step) -> None:
         """Add a step's votes to the scores, and multiply weights or odds by its factors."""
-        if step.cut is None:
-            self._regions.mark(step.hypothesis)
-        else:
-            self._regions.mark_cut(step.cut)
+        self._regions.mark(step.hypothesis)
         regions, known = self._regions.found, self._finder.follow(step)
         was_behind, self._is_behind = self._is_behind, step.is_known
 

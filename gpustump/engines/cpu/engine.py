@@ -33,9 +33,7 @@ from gpustump.engines.objective import Objective
 from gpustump.engines.threads import Team, threads_of
 
 if TYPE_CHECKING:
-    from gpustump.engines.cpu.table.codes import CodedTable
     from gpustump.engines.cpu.table.sorted_table import SortedTable
-    from gpustump.engines.cpu.table.sparse_table import SparseSorted
 
 BINNED_ADDITIONS, BINNED_SAMPLES, BINNED_SAMPLES_WITH_SIGNS = 2**17, 2**9, 2**13
 """Sorted tables of at least this many elements, times outputs, and samples are divided into bins.
@@ -232,7 +230,28 @@ def _release_import_lock() -> None:
 KERNELS = Kernels()
 
 
-class SortedEngine:
+class _KernelEngine:
+    """What the engines have in common: a file with the run's class, which is named like it."""
+
+    name: str
+
+    def start(
+        self,
+        table: Any,
+        labels: Array,
+        sample_weight: Array,
+        objective: Objective,
+        beginning: Beginning | None = None,
+    ) -> State:
+        """Begin a run; see `engines.contract.Engine`."""
+        module = importlib.import_module(f"gpustump.engines.cpu.{self.name}")
+        known = None if beginning is None else Beginning(*map(arrays.to_host, beginning))
+        samples = arrays.to_host(labels), arrays.to_host(sample_weight)
+        run: State = getattr(module, f"{self.name.title()}State")(table, *samples, objective, known)
+        return run
+
+
+class SortedEngine(_KernelEngine):
     """Scans sorted features, or searches the small bins that may hold the best cut."""
 
     name = "sorted"
@@ -258,19 +277,6 @@ class SortedEngine:
 
         return small_bins.divided(table)
 
-    def start(
-        self,
-        table: SortedTable,
-        labels: Array,
-        sample_weight: Array,
-        objective: Objective,
-        beginning: Beginning | None = None,
-    ) -> State:
-        """Begin a run; see `engines.contract.Engine`."""
-        from gpustump.engines.cpu.sorted import SortedState
-
-        return SortedState(*_on_host(table, labels, sample_weight, objective, beginning))
-
 
 class ScannedEngine(SortedEngine):
     """Scans sorted features: few kernels, which train while those of other engines are compiled."""
@@ -288,19 +294,6 @@ class ScannedEngine(SortedEngine):
         """Sort every feature."""
         return _sorted(task, rows, resources)
 
-    def start(
-        self,
-        table: SortedTable,
-        labels: Array,
-        sample_weight: Array,
-        objective: Objective,
-        beginning: Beginning | None = None,
-    ) -> State:
-        """Begin a run; see `engines.contract.Engine`."""
-        from gpustump.engines.cpu.scanned import ScannedState
-
-        return ScannedState(*_on_host(table, labels, sample_weight, objective, beginning))
-
 
 def _sorted(task: Task, rows: Array | None, resources: Resources) -> SortedTable:
     from gpustump.engines.cpu.table import sorted_table
@@ -316,7 +309,7 @@ def gains_from_bins(task: Task) -> bool:
     return is_large and task.n_samples >= fewest and task.objective.learner != "interval"
 
 
-class CodedEngine:
+class CodedEngine(_KernelEngine):
     """Adds up histograms of bins, and searches the few bins that may hold a better cut."""
 
     name = "coded"
@@ -344,26 +337,13 @@ class CodedEngine:
             return codes.prepare(table, rows, Team(threads), categorical=task.categorical)
         limit = resources.max_memory - task.category_bytes
         budget = host_memory.coded_budget(_size_of(task), limit, threads)
-        room = codes.Room(budget.finely, budget.parted, budget.sorted_bytes)
+        room = codes.Room(budget.finely, budget.parted)
         return codes.prepare(
             table, rows, Team(budget.threads), room=room, categorical=task.categorical
         )
 
-    def start(
-        self,
-        table: CodedTable,
-        labels: Array,
-        sample_weight: Array,
-        objective: Objective,
-        beginning: Beginning | None = None,
-    ) -> State:
-        """Begin a run; see `engines.contract.Engine`."""
-        from gpustump.engines.cpu.coded import CodedState
 
-        return CodedState(*_on_host(table, labels, sample_weight, objective, beginning))
-
-
-class SparseEngine:
+class SparseEngine(_KernelEngine):
     """Reads the values that a sparse table lists."""
 
     name = "sparse"
@@ -387,30 +367,9 @@ class SparseEngine:
 
         return sparse_table.prepare(task.X, _host_rows(rows), Team(threads_of(resources.n_jobs)))
 
-    def start(
-        self,
-        table: SparseSorted,
-        labels: Array,
-        sample_weight: Array,
-        objective: Objective,
-        beginning: Beginning | None = None,
-    ) -> State:
-        """Begin a run; see `engines.contract.Engine`."""
-        from gpustump.engines.cpu.sparse import SparseState
-
-        return SparseState(*_on_host(table, labels, sample_weight, objective, beginning))
-
 
 def _size_of(task: Task) -> host_memory.Size:
     return host_memory.Size(task.n_samples, task.n_features, task.objective.n_outputs)
-
-
-def _on_host(
-    table: Any, labels: Array, weights: Array, objective: Objective, beginning: Beginning | None
-) -> tuple[Any, np.ndarray, np.ndarray, Objective, Beginning | None]:
-    """The arguments of `start` with the samples in the host's memory."""
-    known = None if beginning is None else Beginning(*map(arrays.to_host, beginning))
-    return table, arrays.to_host(labels), arrays.to_host(weights), objective, known
 
 
 def _host_rows(rows: Array | None) -> np.ndarray | None:

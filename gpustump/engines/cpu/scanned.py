@@ -22,12 +22,11 @@ from gpustump.engines.contract import (
     with_signs,
 )
 from gpustump.engines.cpu.histogram.category_sums import category_sums
-from gpustump.engines.cpu.loss.candidate_sums import candidate_sums
 from gpustump.engines.cpu.loss.losses import loss_of
 from gpustump.engines.cpu.loss.regions import mark_by_position, mark_by_value
 from gpustump.engines.cpu.loss.terms import SampleSums, region_sums
-from gpustump.engines.cpu.split.found_split import STUMP
 from gpustump.engines.cpu.split.scan import ScanSearch
+from gpustump.engines.cpu.table.sorted_table import STUMP
 from gpustump.engines.integer_weights import in_units
 from gpustump.engines.objective import Objective
 from gpustump.learners.hypothesis import Partition
@@ -110,12 +109,11 @@ class ScannedState:
         found = self._found
         is_found = found is not None and self.table.has_cut(found, hypothesis)
         self._part(hypothesis, found if is_found else None)
-        return region_sums(self.loss.terms, self.regions, 0, self.table.n_samples)
+        return region_sums(self.loss.terms, self.regions, self.table.team)
 
     def sums_over_each(self, hypotheses: Sequence[Partition]) -> np.ndarray:
-        """`region_sums` of each of several hypotheses, in one pass over the samples."""
-        terms, totals = self.loss.terms, self.sums.by_output
-        return candidate_sums(self.table.source, hypotheses, terms, totals, self.table.team)
+        """`region_sums` of each of several hypotheses."""
+        return np.asarray([self.region_sums(own) for own in hypotheses])
 
     def category_sums(self, columns: CategoryColumns) -> np.ndarray:
         """See `engines.category_table.SummingState`."""

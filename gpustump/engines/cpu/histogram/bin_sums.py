@@ -24,7 +24,6 @@ from gpustump.engines.cpu.histogram.histograms import (
     TeamHistograms,
     add_terms,
     fill_slots,
-    renew_terms,
     slot_sums,
 )
 from gpustump.engines.cpu.histogram.update_pass import update
@@ -134,7 +133,7 @@ class BinSums(HistogramSums):
 
     def _renew(self, columns: np.ndarray, features: np.ndarray) -> None:
         table, histograms = self._table, self._histograms
-        histograms.renew(columns, renew_terms, table.columns, self._terms)
+        histograms.add(columns, add_terms, table.columns, self._terms)
         fill_slots(
             histograms.total, self._planes, table.bundles, table.layout, features, self.sums,
             table.team,
@@ -153,7 +152,8 @@ class BinSums(HistogramSums):
 
     def add_up(self) -> None:
         """Add up all samples anew."""
-        self._histograms.add(add_terms, self._table.columns, self._terms)
+        columns = self._table.columns
+        self._histograms.add(np.arange(columns.n_columns), add_terms, columns, self._terms)
         if not self.is_exact:
             self.error = np.zeros_like(self.error)
         self.is_exact = self._is_behind = True

@@ -34,9 +34,6 @@ CHUNK = 8192
 
 COLUMNS_AT_ONCE = 4
 
-_FEW_ADDITIONS = 2**16
-"""Fewer additions than this are not worth another thread."""
-
 _LANE_SAMPLES = 64 * NARROW_BINS
 """With fewer samples for each thread, threads take columns and not samples."""
 
@@ -102,44 +99,31 @@ class TeamHistograms:
         self._lanes = Lanes(wide, narrow, is_used, turn, size)
         self.total = Histograms(wide[0], narrow[0])
 
-    def add(self, kernel: Callable[..., None], *arguments: object) -> None:
-        """Replace all sums by a kernel, which clears them first.
+    def add(self, chosen: np.ndarray, kernel: Callable[..., None], *arguments: object) -> None:
+        """Replace the sums of some columns by a kernel, which clears them first.
 
-        Its first argument after the piece is how many columns it takes at once, its last one the
-        lanes; see `columns_of` and `next_piece`.
+        Its last arguments are these columns, in order, how many of them a piece takes, and the
+        lanes; see `share_of` and `next_piece`.
         """
-        n_columns = self._columns.n_columns
         if len(self._lanes.is_used) > 1:
-            self.change(kernel, n_columns, *arguments)
+            self._change(chosen, kernel, *arguments, chosen, len(chosen))
         else:
-            n_parts, size = self._team.pieces(n_columns, COLUMNS_AT_ONCE)
-            self._team.run(kernel, n_parts, size, *arguments, self._lanes)
+            n_parts, size = self._team.pieces(len(chosen), COLUMNS_AT_ONCE)
+            self._team.run(kernel, n_parts, *arguments, chosen, size, self._lanes)
 
     def change(self, kernel: Callable[..., None], *arguments: object) -> None:
         """Add to all sums by a kernel; its last argument is the lanes."""
+        self._change(np.arange(self._columns.n_columns), kernel, *arguments)
+
+    def _change(self, chosen: np.ndarray, kernel: Callable[..., None], *arguments: object) -> None:
+        """Let threads share the samples, and add up what they have found for some columns."""
         n_lanes = len(self._lanes.is_used)
-        self._start()
-        self._team.run(kernel, n_lanes, *arguments, self._lanes)
-        if n_lanes > 1:
-            self._merge(np.arange(self._columns.n_columns))
-
-    def renew(self, chosen: np.ndarray, kernel: Callable[..., None], *arguments: object) -> None:
-        """Replace the sums of some columns; a kernel's last arguments are they and the lanes."""
-        is_large = self._columns.n_samples * len(chosen) >= _FEW_ADDITIONS
-        n_lanes = len(self._lanes.is_used) if is_large else 1
-        self._start()
-        self._team.run(kernel, n_lanes, *arguments, chosen, self._lanes)
-        if n_lanes > 1:
-            self._merge(chosen)
-
-    def _start(self) -> None:
         self._lanes.turn[0] = 0
         self._lanes.is_used[:] = 0
-
-    def _merge(self, chosen: np.ndarray) -> None:
-        """Add the sums of the other lanes for some columns to the total."""
-        n_parts, size = self._team.pieces(len(chosen), COLUMNS_AT_ONCE)
-        self._team.run(_merge, n_parts, self._lanes, chosen, size)
+        self._team.run(kernel, n_lanes, *arguments, self._lanes)
+        if n_lanes > 1:
+            n_parts, size = self._team.pieces(len(chosen), COLUMNS_AT_ONCE)
+            self._team.run(_merge, n_parts, self._lanes, chosen, size)
 
 
 def slot_sums(
@@ -215,12 +199,12 @@ def next_piece(lanes, before):  # type: ignore[no-untyped-def]
     return before + 1 if len(lanes.is_used) == 1 else claim(lanes.turn)
 
 
-@inner("UniTuple(int64, 3)(int64, Lanes, int64, int64)")
-def columns_of(piece, lanes, size, n_columns):  # type: ignore[no-untyped-def]
-    """The lane to which a thread adds, and from which column to which."""
+@inner("Tuple((int64, int64[::1]))(int64, int64[::1], int64, Lanes)")
+def share_of(piece, chosen, size, lanes):  # type: ignore[no-untyped-def]
+    """The lane to which a thread adds, and the columns that it takes."""
     if len(lanes.is_used) > 1:
-        return piece, 0, n_columns
-    return 0, piece * size, min((piece + 1) * size, n_columns)
+        return piece, chosen
+    return 0, chosen[piece * size : (piece + 1) * size]
 
 
 @inner("void(Histograms, int64)")
@@ -313,22 +297,28 @@ def _add_to(codes, shift, histograms, low, high, start, index, amount):  # type:
             _add_pairs_to_one(codes[column, start:], shift, histograms[column], index, amount)
 
 
-@inner("void(Columns, Histograms, int64, int64, int64, int64, Listed)")
-def add_chunk(columns, histograms, plane, low, high, start, listed):  # type: ignore[no-untyped-def]
-    """Add what is listed of a chunk to the histograms of the columns from `low` to `high`.
+@inner("void(Columns, Histograms, int64, int64[::1], int64, Listed)")
+def add_chunk(columns, histograms, plane, chosen, start, listed):  # type: ignore[no-untyped-def]
+    """Add what is listed of a chunk to the histograms of some columns, in order.
 
     Positive samples go to plane `plane` and negative ones to the next. The chunk's samples begin at
     `start`. Wide columns come first.
     """
     n_samples, n_wide = min(CHUNK, columns.wide.shape[1] - start), len(columns.wide)
-    for sign in range(2):
-        first = 0 if sign == 0 else n_samples - listed.n_back[0]
-        last = listed.n_front[0] if sign == 0 else n_samples
-        index, amount = listed.sample[first:last], listed.amount[first:last]
-        wide, narrow = histograms.wide[plane + sign], histograms.narrow[plane + sign]
-        _add_to(columns.wide, PART_BITS, wide, low, min(high, n_wide), start, index, amount)
-        low_narrow = max(low - n_wide, 0)
-        _add_to(columns.narrow, 0, narrow, low_narrow, high - n_wide, start, index, amount)
+    t = 0
+    while t < len(chosen):
+        low = high = chosen[t]
+        while t < len(chosen) and chosen[t] == high:  # neighbours are added up together
+            high += 1
+            t += 1
+        for sign in range(2):
+            first = 0 if sign == 0 else n_samples - listed.n_back[0]
+            last = listed.n_front[0] if sign == 0 else n_samples
+            index, amount = listed.sample[first:last], listed.amount[first:last]
+            wide, narrow = histograms.wide[plane + sign], histograms.narrow[plane + sign]
+            _add_to(columns.wide, PART_BITS, wide, low, min(high, n_wide), start, index, amount)
+            low_narrow = max(low - n_wide, 0)
+            _add_to(columns.narrow, 0, narrow, low_narrow, high - n_wide, start, index, amount)
 
 
 @inner("void(int64[::1], int64[::1], Listed)")
@@ -354,19 +344,18 @@ def _list_terms(gradient, hessian, listed):  # type: ignore[no-untyped-def]
     listed.n_back[0] = len(gradient) - np.int64(front)
 
 
-@parallel("void(int64, int64, Columns, Terms, Lanes)")
-def add_terms(piece, size, columns, terms, lanes):  # type: ignore[no-untyped-def]
+@parallel("void(int64, Columns, Terms, int64[::1], int64, Lanes)")
+def add_terms(piece, columns, terms, chosen, size, lanes):  # type: ignore[no-untyped-def]
     """Replace the sums by those of all terms: two planes for each output, for positive and for
     negative samples; see `TeamHistograms.add`."""
     has_hessians, n_samples = len(terms.hessian) > 0, terms.gradient.shape[1]
-    n_columns = len(columns.wide) + len(columns.narrow)
-    lane, low, high = columns_of(piece, lanes, size, n_columns)
+    lane, mine = share_of(piece, chosen, size, lanes)
     here = next_piece(lanes, -1)
     if lane > 0 and here * lanes.size >= n_samples:
         return
     lanes.is_used[lane] = 1
     own = Histograms(lanes.wide[lane], lanes.narrow[lane])
-    for column in range(low, high):
+    for column in mine:
         clear_column(own, column)
     listed = nothing_listed(2 if has_hessians else 1)
     while here * lanes.size < n_samples:
@@ -376,31 +365,8 @@ def add_terms(piece, size, columns, terms, lanes):  # type: ignore[no-untyped-de
                 gradient = terms.gradient[k, start:end]
                 hessian = terms.hessian[k, start:end] if has_hessians else gradient
                 _list_terms(gradient, hessian, listed)
-                add_chunk(columns, own, 2 * k, low, high, start, listed)
+                add_chunk(columns, own, 2 * k, mine, start, listed)
         here = next_piece(lanes, here)
-
-
-@inner(
-    "void(CODE[::1], int64, int64[::1], int64[::1], int64[::1], int64, int64)",
-    CODE=("uint8", "uint16"),
-)
-def _add_column(codes, shift, gradient, hessian, table, low, high):  # type: ignore[no-untyped-def]
-    """Add up the terms of an output for one column; `table` holds one plane after the other."""
-    shift, one = np.uint64(shift), np.uint64(1)
-    own, sizes, curves = codes[low:high], gradient[low:high], hessian[low:high]
-    if len(hessian) > 0:
-        of_negative = np.uint64(len(table) // 2)
-        for i in range(len(own)):
-            at = (np.uint64(own[i]) >> shift) << one
-            at += of_negative if sizes[i] < 0 else np.uint64(0)
-            table[at] += abs(sizes[i])
-            table[at + one] += curves[i]
-    else:
-        of_negative = np.uint64(len(table) // 2)
-        for i in range(len(own)):
-            at = np.uint64(own[i]) >> shift
-            at += of_negative if sizes[i] < 0 else np.uint64(0)
-            table[at] += abs(sizes[i])
 
 
 @inner("void(int64[::1], int64[::1])")
@@ -408,45 +374,6 @@ def add_numbers(numbers, others):  # type: ignore[no-untyped-def]
     """Add numbers to others. (Numba takes long to compile `numbers += others`.)"""
     for i in range(len(others)):
         numbers[i] += others[i]
-
-
-@parallel("void(int64, Columns, Terms, int64[::1], Lanes)")
-def renew_terms(lane, columns, terms, chosen, lanes):  # type: ignore[no-untyped-def]
-    """The same for some columns only; see `TeamHistograms.renew`."""
-    n_wide, n_samples = len(columns.wide), terms.gradient.shape[1]
-    here = claim(lanes.turn)
-    if lane > 0 and here * lanes.size >= n_samples:
-        return
-    lanes.is_used[lane] = 1
-    histograms = Histograms(lanes.wide[lane], lanes.narrow[lane])
-    sizes = (histograms.wide.shape[2], histograms.narrow.shape[2])
-    n_outputs, nothing = len(terms.gradient), np.empty(0, dtype=np.int64)
-    tables = np.zeros((n_outputs, len(chosen), 2 * max(sizes)), dtype=np.int64)
-    while here * lanes.size < n_samples:
-        for start in range(here * lanes.size, min((here + 1) * lanes.size, n_samples), CHUNK):
-            end = min(start + CHUNK, n_samples)
-            for k in range(n_outputs):
-                gradient = terms.gradient[k]
-                hessian = terms.hessian[k] if len(terms.hessian) else nothing
-                for t, c in enumerate(chosen):
-                    if c < n_wide:
-                        own = tables[k, t, : 2 * sizes[0]]
-                        _add_column(columns.wide[c], PART_BITS, gradient, hessian, own, start, end)
-                    else:
-                        own = tables[k, t, : 2 * sizes[1]]
-                        codes = columns.narrow[c - n_wide]
-                        _add_column(codes, 0, gradient, hessian, own, start, end)
-        here = claim(lanes.turn)
-    for t, c in enumerate(chosen):
-        clear_column(histograms, c)
-        size = sizes[0] if c < n_wide else sizes[1]
-        for k in range(n_outputs):
-            for sign in range(2):
-                own = tables[k, t, sign * size : (sign + 1) * size]
-                if c < n_wide:
-                    add_numbers(histograms.wide[2 * k + sign, c], own)
-                else:
-                    add_numbers(histograms.narrow[2 * k + sign, c - n_wide], own)
 
 
 @parallel("void(int64, Lanes, int64[::1], int64)")

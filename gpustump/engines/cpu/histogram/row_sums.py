@@ -31,9 +31,9 @@ from gpustump.engines.cpu.histogram.histograms import (  # noqa: F401  # a signa
     TeamHistograms,
     add_numbers,
     clear_column,
-    columns_of,
     fill_slots,
     next_piece,
+    share_of,
     slot_sums,
 )
 from gpustump.engines.cpu.loss.softmax_rows import (
@@ -44,7 +44,7 @@ from gpustump.engines.cpu.loss.softmax_rows import (
     set_integers,
 )
 from gpustump.engines.cpu.runtime.compiling import inner
-from gpustump.engines.cpu.runtime.crew import claim, parallel
+from gpustump.engines.cpu.runtime.crew import parallel
 from gpustump.engines.cpu.table.codes import CodedTable
 from gpustump.engines.cpu.table.columns import NARROW_BINS, PART_BITS, WIDE_BINS, Histograms
 from gpustump.engines.objective import Objective
@@ -63,8 +63,8 @@ _HESSIAN_BITS = 28
 HALF_UNITS = (2.0 ** (_GRADIENT_SHIFT - 1), 2.0 ** (_HESSIAN_SHIFT - 1))
 """How far a rounded gradient or Hessian may be off."""
 
-_WORDS_AT_ONCE = 3 * 2**13
-"""About how many words are made before they are added: with the sums of a column they stay in the
+_NUMBERS_AT_ONCE = 3 * 2**13
+"""About how many numbers are made before they are added: with the sums of a column they stay in the
 second cache."""
 
 
@@ -114,7 +114,9 @@ class RowSums(HistogramSums):
         """Add up all samples anew: as estimates, unless the last ones were not good enough."""
         are_good = len(self._renewed) <= _FEW * self._table.n_features
         if are_good and self._table.n_samples <= _MOST_SAMPLES:
-            self._words.add(_add_words, self._table.columns, self._rows)
+            columns = self._table.columns
+            every = np.arange(columns.n_columns)
+            self._words.add(every, _add, columns, self._rows, False)
             error = self.error.reshape(self._rows.n_outputs, 4, -1)
             if self.is_exact:
                 error[:] = self._error_of_words
@@ -131,7 +133,7 @@ class RowSums(HistogramSums):
 
     def _add_exactly(self, chosen: np.ndarray) -> None:
         """Add up some columns without rounding."""
-        self._exact.renew(chosen, _add_exactly, self._table.columns, self._rows)
+        self._exact.add(chosen, _add, self._table.columns, self._rows, True)
 
     def _take_sums(self) -> None:
         table, most, sums = self._table, self._most, self.sums
@@ -183,27 +185,41 @@ def _unpack(output, all_words, all_most, sums):  # type: ignore[no-untyped-def]
         nothing[s] = 0
 
 
+@inner("void(Tile, int64, int64, boolean, int64[::1])")
+def _set_rows(tile, n, width, exactly, rows):  # type: ignore[no-untyped-def]
+    """Write the rows of the first samples of a tile: words, or gradients and then Hessians."""
+    if not exactly:
+        _set_words(tile.gradient, tile.hessian, rows[: n * width])
+        return
+    for t in range(n):
+        for k in range(width):
+            rows[2 * t * width + k] = tile.gradient[t * width + k]
+            rows[(2 * t + 1) * width + k] = tile.hessian[t * width + k]
+
+
 @inner("void(CODE[::1], int64, int64[::1], int64, int64[::1])", CODE=("uint8", "uint16"))
-def _add_rows(codes, shift, words, width, sums):  # type: ignore[no-untyped-def]
-    """Add rows of words to a column's sums. Bins are codes without their `shift` lowest bits."""
+def _add_rows(codes, shift, rows, width, sums):  # type: ignore[no-untyped-def]
+    """Add samples' rows to a column's sums. Bins are codes without their `shift` lowest bits."""
     for i in range(len(codes)):
-        add_row(sums, (np.int64(codes[i]) >> shift) * width, words, i * width, width)
+        add_row(sums, (np.int64(codes[i]) >> shift) * width, rows, i * width, width)
 
 
-@parallel("void(int64, int64, Columns, SoftmaxRows, Lanes)")
-def _add_words(piece, size, columns, rows, lanes):  # type: ignore[no-untyped-def]
-    """Replace the sums of words by those of all samples; see `TeamHistograms.add`."""
-    n_wide, n_samples, width = len(columns.wide), len(rows.classes), rows.width
-    lane, low, high = columns_of(piece, lanes, size, n_wide + len(columns.narrow))
+@parallel("void(int64, Columns, SoftmaxRows, boolean, int64[::1], int64, Lanes)")
+def _add(piece, columns, rows, exactly, chosen, size, lanes):  # type: ignore[no-untyped-def]
+    """Replace the sums of words, or of both integers, by those of all samples; see
+    `TeamHistograms.add`."""
+    n_wide, n_samples = len(columns.wide), len(rows.classes)
+    width = 2 * rows.width if exactly else rows.width
+    lane, mine = share_of(piece, chosen, size, lanes)
     here = next_piece(lanes, -1)
     if lane > 0 and here * lanes.size >= n_samples:
         return
     lanes.is_used[lane] = 1
     sums = Histograms(lanes.wide[lane], lanes.narrow[lane])
-    for column in range(low, high):
+    for column in mine:
         clear_column(sums, column)
-    tile, at_once = new_tile(rows), max(1, _WORDS_AT_ONCE // width // TILE) * TILE
-    words = np.empty(at_once * width, dtype=np.int64)
+    tile, at_once = new_tile(rows), max(1, _NUMBERS_AT_ONCE // width // TILE) * TILE
+    own_rows = np.empty(at_once * width, dtype=np.int64)
     while here * lanes.size < n_samples:
         end = min((here + 1) * lanes.size, n_samples)
         for start in range(here * lanes.size, end, at_once):
@@ -211,47 +227,15 @@ def _add_words(piece, size, columns, rows, lanes):  # type: ignore[no-untyped-de
             for s in range(start, stop, TILE):
                 n = min(s + TILE, stop) - s
                 set_integers(rows, s, s + n, tile)
-                own = words[(s - start) * width : (s - start + n) * width]
-                _set_words(tile.gradient, tile.hessian, own)
-            for c in range(low, min(high, n_wide)):
-                _add_rows(columns.wide[c, start:stop], PART_BITS, words, width, sums.wide[0, c])
-            for c in range(max(low - n_wide, 0), high - n_wide):
-                _add_rows(columns.narrow[c, start:stop], 0, words, width, sums.narrow[0, c])
-        here = next_piece(lanes, here)
-
-
-@inner("void(CODE[::1], int64, Tile, int64, int64[::1])", CODE=("uint8", "uint16"))
-def _add_tile(codes, shift, tile, width, sums):  # type: ignore[no-untyped-def]
-    """Add the integers of a tile of samples to a column's sums."""
-    for t in range(len(codes)):
-        at = (np.int64(codes[t]) >> shift) * (2 * width)
-        add_row(sums, at, tile.gradient, t * width, width)
-        add_row(sums, at + width, tile.hessian, t * width, width)
-
-
-@parallel("void(int64, Columns, SoftmaxRows, int64[::1], Lanes)")
-def _add_exactly(lane, columns, rows, chosen, lanes):  # type: ignore[no-untyped-def]
-    """Add up all samples for some columns; see `TeamHistograms.renew`."""
-    n_wide, n_samples, width = len(columns.wide), len(rows.classes), rows.width
-    here = claim(lanes.turn)
-    if lane > 0 and here * lanes.size >= n_samples:
-        return
-    lanes.is_used[lane] = 1
-    sums, tile = Histograms(lanes.wide[lane], lanes.narrow[lane]), new_tile(rows)
-    for c in chosen:
-        clear_column(sums, c)
-    while here * lanes.size < n_samples:
-        high = min((here + 1) * lanes.size, n_samples)
-        for start in range(here * lanes.size, high, TILE):
-            end = min(start + TILE, high)
-            set_integers(rows, start, end, tile)
-            for c in chosen:
+                _set_rows(tile, n, rows.width, exactly, own_rows[(s - start) * width :])
+            for c in mine:
                 if c < n_wide:
-                    _add_tile(columns.wide[c, start:end], PART_BITS, tile, width, sums.wide[0, c])
+                    codes = columns.wide[c, start:stop]
+                    _add_rows(codes, PART_BITS, own_rows, width, sums.wide[0, c])
                 else:
-                    own = columns.narrow[c - n_wide, start:end]
-                    _add_tile(own, 0, tile, width, sums.narrow[0, c - n_wide])
-        here = claim(lanes.turn)
+                    codes = columns.narrow[c - n_wide, start:stop]
+                    _add_rows(codes, 0, own_rows, width, sums.narrow[0, c - n_wide])
+        here = next_piece(lanes, here)
 
 
 @inner(

@@ -90,14 +90,14 @@ def _update(  # type: ignore[no-untyped-def]
     lane, weights, scores, gradient, units, regions, votes, factors, columns, sums, lanes
 ):
     """Update pieces of the samples; positive ones are added to the first plane."""
-    n_samples, n_columns = len(regions), len(columns.wide) + len(columns.narrow)
+    n_samples, every = len(regions), np.arange(len(columns.wide) + len(columns.narrow))
     piece = next_piece(lanes, -1)
     if lane > 0 and piece >= len(sums):
         return
     lanes.is_used[lane] = 1
     histograms = Histograms(lanes.wide[lane], lanes.narrow[lane])
     if lane > 0:
-        for column in range(n_columns):
+        for column in every:
             clear_column(histograms, column)
     listed = nothing_listed(1)
     before, growth = np.empty(CHUNK, dtype=np.int64), np.empty(CHUNK, dtype=np.int64)
@@ -110,5 +110,5 @@ def _update(  # type: ignore[no-untyped-def]
             advance(weights, scores, gradient, units, here, votes, factors, start, sums[piece])
             _compare(before, now, growth, kind)
             _list_changed(growth, kind[: len(now)], listed)
-            add_chunk(columns, histograms, 0, 0, n_columns, start, listed)
+            add_chunk(columns, histograms, 0, every, start, listed)
         piece = next_piece(lanes, piece)

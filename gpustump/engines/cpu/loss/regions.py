@@ -44,7 +44,7 @@ def mark_by_value(values: np.ndarray, hypothesis: Partition, found: np.ndarray, 
 
 @kernel("void(int32[::1], int64, int64, int64, uint8[::1])")
 def mark_by_position(order, n_present, after, position, regions):  # type: ignore[no-untyped-def]
-    """Write the regions of all samples, given in sorted order; see `Found` for the positions."""
+    """Write the regions of all samples, given in sorted order; see `Cut` for the positions."""
     for k in range(len(order)):
         sample = order[k] & 0x7FFFFFFF
         if k < n_present:

@@ -7,8 +7,13 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from gpustump.engines.contract import Totals
-from gpustump.engines.cpu.runtime.compiling import group, inner, kernel
+from gpustump.engines.cpu.runtime.compiling import group, inner
+from gpustump.engines.cpu.runtime.crew import parallel
+from gpustump.engines.threads import Team
 from gpustump.learners.hypothesis import N_REGIONS
+
+_SAMPLES_AT_ONCE = 2**15
+"""Fewer samples than this are not worth another thread."""
 
 
 @group
@@ -55,24 +60,26 @@ class SampleSums(NamedTuple):
         return Totals(sum(numbers[::2]), sum(numbers[1::2]), error, first_weight, n_samples)
 
 
-def region_sums(terms: Terms, regions: np.ndarray, low: int, high: int) -> np.ndarray:
-    """The sums over each region of samples `low` to `high`; those of several pieces may be added.
+def region_sums(terms: Terms, regions: np.ndarray, team: Team) -> np.ndarray:
+    """The sums over each region.
 
     Parameters
     ----------
     terms : Terms
     regions : ndarray (n_samples,) of uint8
         `learners.hypothesis.FIRST`, `SECOND` or `MISSING`.
-    low, high : int
+    team : Team
 
     Returns
     -------
     ndarray (n_regions, n_outputs, 2) of int64
         The sums of the gradients and of the Hessians.
     """
-    sums = np.zeros((N_REGIONS, len(terms.gradient), 2), dtype=np.int64)
-    sum_regions(*terms, regions, low, high, sums)
-    return sums
+    n_pieces, size = team.pieces(len(regions), _SAMPLES_AT_ONCE)
+    sums = np.zeros((n_pieces, N_REGIONS, len(terms.gradient), 2), dtype=np.int64)
+    team.run(_sum_regions, n_pieces, *terms, regions, size, sums)
+    found: np.ndarray = sums.sum(axis=0)
+    return found
 
 
 @inner("UniTuple(int64, 6)(int64[::1], uint8[::1])")
@@ -106,8 +113,9 @@ def _sums_of_two(gradient, hessian, regions):  # type: ignore[no-untyped-def]
     return a0, b0, a1, b1, a2, b2
 
 
-@kernel("void(int64[:, ::1], int64[:, ::1], uint8[::1], int64, int64, int64[:, :, ::1])")
+@inner("void(int64[:, ::1], int64[:, ::1], uint8[::1], int64, int64, int64[:, :, ::1])")
 def sum_regions(gradient, hessian, regions, low, high, sums):  # type: ignore[no-untyped-def]
+    """Add up samples `low` to `high`."""
     for output in range(len(gradient)):
         own = gradient[output]
         if len(hessian) == 0:
@@ -116,3 +124,9 @@ def sum_regions(gradient, hessian, regions, low, high, sums):  # type: ignore[no
             found = _sums_of_two(own[low:high], hessian[output][low:high], regions[low:high])
         for place in range(6):
             sums[place >> 1, output, place & 1] += found[place]
+
+
+@parallel("void(int64, int64[:, ::1], int64[:, ::1], uint8[::1], int64, int64[:, :, :, ::1])")
+def _sum_regions(piece, gradient, hessian, regions, size, sums):  # type: ignore[no-untyped-def]
+    low = piece * size
+    sum_regions(gradient, hessian, regions, low, min(low + size, len(regions)), sums[piece])

@@ -52,10 +52,9 @@ from gpustump.engines.cpu.runtime.compiling import Bytes, Floats, Integers, grou
 from gpustump.engines.cpu.split.candidate_splits import best_candidate, cuts_of
 from gpustump.engines.cpu.split.category_sets import NO_SETS, best_set, column_of, mark_set, sets_of
 from gpustump.engines.cpu.split.cut_scores import constant_key, key_of
-from gpustump.engines.cpu.split.found_split import STUMP
 from gpustump.engines.cpu.split.scan import Round, ScanSearch, best_scanned
 from gpustump.engines.cpu.split.small_bins import BinSearch, Rows, look_at_columns, pack
-from gpustump.engines.cpu.table.sorted_table import SortedTable
+from gpustump.engines.cpu.table.sorted_table import STUMP, SortedTable
 from gpustump.engines.objective import Objective
 from gpustump.engines.powers import powers
 from gpustump.learners.hypothesis import N_REGIONS

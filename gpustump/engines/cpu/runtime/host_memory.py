@@ -1,9 +1,9 @@
 """How much of the host's memory the CPU engines take, and how to train within a limit.
 
 Beside the table they keep arrays of one number for each sample (labels, weights, scores), codes of
-one byte or two for each value, and sorted positions of four bytes. Labels, weights and the first
-byte are necessary. The second byte saves time, and so do sorted positions that are kept because
-they may be needed again; these two get the memory that is left.
+one byte or two for each value, and samples in the order of their codes, four bytes each. Labels,
+weights and the first byte are necessary. The second byte saves time, and so does the order; these
+two get the memory that is left.
 
 The kernels themselves take memory, too. LLVM ends the process if it cannot get memory, so
 `has_room` is asked before kernels are loaded or compiled.
@@ -71,14 +71,11 @@ class CodedBudget(NamedTuple):
         Whether features of many values get a second byte.
     parted : bool
         Whether their samples may be kept in the order of their codes.
-    sorted_bytes : int
-        For sorted positions.
     """
 
     threads: int
     finely: bool
     parted: bool
-    sorted_bytes: int
 
 
 def has_room(n_bytes: int) -> bool:
@@ -99,10 +96,8 @@ def coded_budget(size: Size, limit: int, threads: int) -> CodedBudget:
     finer, of_finer_thread = _of_coded(size, _WIDE_SLOTS)
     second_bytes = n_elements + finer - least + threads * (of_finer_thread - of_thread)
     if free < second_bytes + n_elements:
-        return CodedBudget(threads, finely=False, parted=False, sorted_bytes=free)
-    free -= second_bytes
-    parted = free >= 5 * n_elements
-    return CodedBudget(threads, True, parted, free - 4 * parted * n_elements)
+        return CodedBudget(threads, finely=False, parted=False)
+    return CodedBudget(threads, finely=True, parted=free - second_bytes >= 5 * n_elements)
 
 
 def least_of_sorted(size: Size, threads: int, has_bins: bool) -> int:
@@ -127,7 +122,7 @@ def least_of_sparse(size: Size, n_listed: int) -> int:
 
 
 def least_of_coded(size: Size) -> int:
-    """Bytes with codes of one byte and one thread, without stored sorted positions."""
+    """Bytes with codes of one byte and one thread, without orders of samples."""
     return sum(_of_coded(size, _NARROW_SLOTS))
 
 

@@ -18,8 +18,8 @@ at the right edge. Likewise the error of a right sum is no larger than at the le
 array `most` (2, n_segments) is not empty, the most that a score may be at the edges of a segment's
 cells is written to its first row, and the largest bound of these cells to its second one.
 
-A monotone constraint forbids some of the cuts. Forbidden cuts at edges do not count; inside a cell,
-only the allowed part of the band counts (`monotone_bounds`).
+A monotone constraint forbids some of the cuts. Forbidden cuts at edges do not count, and cells that
+hold no others are skipped (`monotone_bounds`).
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ import numpy as np
 from gpustump.engines.cpu.runtime.compiling import Floats, Integers, group, inner
 from gpustump.engines.cpu.runtime.crew import parallel
 from gpustump.engines.cpu.split.monotone_bounds import (
-    GradientSums,
     LimitedSegment,
     direction_of,
-    limit_newton,
-    limit_real,
+    half_plane_of_odds,
+    half_plane_of_steps,
+    limit,
 )
 from gpustump.engines.cpu.split.part_bounds import (
     NO_SCORE,
@@ -55,11 +55,11 @@ _MOST_REACH = float(TOP // 2)
 """A bin's sums are below this, and sums of it and of others do not overflow."""
 
 _EVALUATED = (
-    "void(int64, Slices, Outside, Rules, int64, int64, SCORE[::1], SCORE[:, ::1], SCORE[::1],"
+    "void(int64, Slices, Outside, Rules, int64, SCORE[::1], SCORE[:, ::1], SCORE[::1],"
     " int64[:, ::1])"
 )
-"""Types of the arguments of `evaluate_...`. For each piece it evaluates `size` of the
-segments from `start` on, and writes the fields of `Scored`."""
+"""Types of the arguments of `evaluate_...`. Of each piece, `size` segments, it evaluates the cells,
+and writes the fields of `Scored`."""
 
 
 @group
@@ -114,39 +114,37 @@ def _running(sums, start, left, total):  # type: ignore[no-untyped-def]
         total[i + 1] = total[i] + sums[start + i]
 
 
-@inner("void(Slices, Outside, int64, int64, float64[::1], float64[::1])")
-def _add_error(slices, outside, plane, t, left, right):  # type: ignore[no-untyped-def]
+@inner("void(Slices, int64, int64, float64[::1], float64[::1])")
+def _add_error(slices, plane, t, left, right):  # type: ignore[no-untyped-def]
     """Add how far the sums left and right of each edge of a segment are off, edge by edge."""
-    if len(outside.left_error) == 0:
-        return
-    start, count = slices.first[t], slices.n_cells[t]
-    before, behind = outside.left_error[plane, t], outside.right_error[plane, t]
-    left[0] += before
-    right[count] += behind
+    error, count = slices.error[plane, slices.first[t] :], slices.n_cells[t]
+    before, behind = 0.0, 0.0
     for i in range(count):
-        if len(slices.error) > 0:
-            before += slices.error[plane, start + i]
-            behind += slices.error[plane, start + count - 1 - i]
+        before += error[i]
+        behind += error[count - 1 - i]
         left[i + 1] += before
         right[count - 1 - i] += behind
 
 
-@inner("float64(Outside, int64, int64)")
-def _missing_error(outside, plane, t):  # type: ignore[no-untyped-def]
-    return outside.missing_error[plane, t] if len(outside.missing_error) > 0 else 0.0
+@inner("float64(Slices, int64, int64)")
+def _missing_error(slices, plane, t):  # type: ignore[no-untyped-def]
+    """How far the sum over missing values is off, which have the place behind the last cell."""
+    if len(slices.error) == 0:
+        return 0.0
+    return slices.error[plane, slices.first[t] + slices.n_cells[t]]
 
 
 @parallel(_EVALUATED.replace("SCORE", "int64"))
-def evaluate_discrete(piece, slices, outside, rules, start, size, bound, most, scores, places):  # type: ignore[no-untyped-def]
+def evaluate_discrete(piece, slices, outside, rules, size, bound, most, scores, places):  # type: ignore[no-untyped-def]
     """Discrete votes.
 
     The left side has the sign -1 where a constraint is 1, and the other way round.
     """
-    low = start + piece * size
+    low = piece * size
     high = min(low + size, len(slices.first))
     best, best_segment, best_cell = NO_AGREEMENT, 0, -1
     n_outputs = len(slices.sums) // 2
-    is_exact = len(outside.left_error) == 0
+    is_exact = len(slices.error) == 0
     room = _room(slices, low, high)
     by_positive, by_negative = np.empty(room), np.empty(room)
     left_error, right_error = np.zeros(room + 1), np.zeros(room + 1)
@@ -158,9 +156,10 @@ def evaluate_discrete(piece, slices, outside, rules, start, size, bound, most, s
         missing_error = 0.0
         direction = direction_of(rules, slices.feature[t])  # 0 unless sums are exact
         for k in range(n_outputs):
-            for plane in (2 * k, 2 * k + 1):
-                _add_error(slices, outside, plane, t, left_error, right_error)
-                missing_error += _missing_error(outside, plane, t)
+            if not is_exact:
+                for plane in (2 * k, 2 * k + 1):
+                    _add_error(slices, plane, t, left_error, right_error)
+                    missing_error += _missing_error(slices, plane, t)
             _skew_of(slices, k, start, count, by_positive, by_negative)
             positive, negative = slices.sums[2 * k], slices.sums[2 * k + 1]
             present = outside.present[2 * k, t] - outside.present[2 * k + 1, t]
@@ -242,19 +241,20 @@ def _add_output(score, at_edge, is_first):  # type: ignore[no-untyped-def]
 
 
 @parallel(_EVALUATED.replace("SCORE", "float64"))
-def evaluate_real(piece, slices, outside, rules, start, size, bound, most, scores, places):  # type: ignore[no-untyped-def]
+def evaluate_real(piece, slices, outside, rules, size, bound, most, scores, places):  # type: ignore[no-untyped-def]
     """Real votes."""
-    low = start + piece * size
+    low = piece * size
     high = min(low + size, len(slices.first))
     best = Scored(NO_SCORE, 0, -1)
     n_outputs = len(slices.sums) // 2
-    is_exact = len(outside.left_error) == 0
+    is_exact = len(slices.error) == 0
     room = _room(slices, low, high)
     score, by_positive, by_negative = np.empty(room), np.empty(room), np.empty(room)
     p, n = np.empty(room + 1, dtype=np.int64), np.empty(room + 1, dtype=np.int64)
     at_edge = np.empty(room + 1)
     p_error, n_error = np.zeros(room + 1), np.zeros(room + 1)
     rest_p_error, rest_n_error = np.zeros(room + 1), np.zeros(room + 1)
+    above, below = np.empty(room, dtype=np.int64), np.zeros(room, dtype=np.int64)
     for t in range(low, high):
         start, count = slices.first[t], slices.n_cells[t]
         own = bound[start : start + count]
@@ -266,12 +266,12 @@ def evaluate_real(piece, slices, outside, rules, start, size, bound, most, score
             _running(slices.sums[plane + 1], start, outside.left[plane + 1, t], n[: count + 1])
             if not is_exact:
                 p_error[:], n_error[:], rest_p_error[:], rest_n_error[:] = 0.0, 0.0, 0.0, 0.0
-                _add_error(slices, outside, plane, t, p_error, rest_p_error)
-                _add_error(slices, outside, plane + 1, t, n_error, rest_n_error)
+                _add_error(slices, plane, t, p_error, rest_p_error)
+                _add_error(slices, plane + 1, t, n_error, rest_n_error)
             all_p, all_n = outside.present[plane, t], outside.present[plane + 1, t]
             missing = -least_root(
                 outside.missing[plane, t], outside.missing[plane + 1, t],
-                _missing_error(outside, plane, t), _missing_error(outside, plane + 1, t),
+                _missing_error(slices, plane, t), _missing_error(slices, plane + 1, t),
             )  # fmt: skip
             # Without branches, the compiler takes several cells at a time.
             for i in range(count + 1):
@@ -294,11 +294,14 @@ def evaluate_real(piece, slices, outside, rules, start, size, bound, most, score
                 own[i] += max(corner, max(at_edge[i], at_edge[i + 1]))
             direction = direction_of(rules, slices.feature[t])
             if direction != 0:
+                for i in range(count):
+                    above[i] = max(p[i + 1] - p[i], 0)
                 limited = LimitedSegment(
-                    direction, by_positive, by_negative, missing, p, n, all_p, all_n,
-                    p_error, n_error, rest_p_error, rest_n_error, is_exact,
+                    direction, p, n, all_p, all_n, above, below, p_error, n_error, rest_p_error,
+                    rest_n_error, is_exact,
                 )  # fmt: skip
-                limit_real(limited, rules.smoothing, at_edge, own)
+                half = half_plane_of_odds(direction, all_p, all_n, rules.smoothing)
+                limit(limited, half, rules, False, at_edge, own)
             _add_output(score[:count], at_edge, k == 0)
         best = _best_of_segment(slices, is_exact, score, t, bound, best)
         if most.shape[1] > 0:
@@ -329,25 +332,6 @@ def _running_both(one, other, sign, left, total):  # type: ignore[no-untyped-def
     total[0] = left
     for i in range(len(one)):
         total[i + 1] = total[i] + one[i] + sign * other[i]
-
-
-@inner("void(Slices, Outside, int64, int64, float64[::1], float64[::1])")
-def _set_error_of_both(slices, outside, plane, t, left, right):  # type: ignore[no-untyped-def]
-    """Set how far the sums of a plane and the next one are off, together, left and right of each
-    edge of a segment."""
-    start, count = slices.first[t], slices.n_cells[t]
-    before = outside.left_error[plane, t] + outside.left_error[plane + 1, t]
-    behind = outside.right_error[plane, t] + outside.right_error[plane + 1, t]
-    left[0], right[count] = before, behind
-    if len(slices.error) == 0:
-        left[1 : count + 1], right[:count] = before, behind
-        return
-    one, other = slices.error[plane, start:], slices.error[plane + 1, start:]
-    for i in range(count):
-        last = count - 1 - i
-        before += one[i] + other[i]
-        behind += one[last] + other[last]
-        left[i + 1], right[last] = before, behind
 
 
 @inner("void(float64[::1], float64[::1], int64[::1], int64[::1], int64[::1])")
@@ -561,13 +545,13 @@ def _keep_within_shares(edges, up, down, by_positive, by_negative, l2, highest, 
 
 
 @parallel(_EVALUATED.replace("SCORE", "float64"))
-def evaluate_newton(piece, slices, outside, rules, start, size, bound, most, scores, places):  # type: ignore[no-untyped-def]
+def evaluate_newton(piece, slices, outside, rules, size, bound, most, scores, places):  # type: ignore[no-untyped-def]
     """Newton votes."""
-    low = start + piece * size
+    low = piece * size
     high = min(low + size, len(slices.first))
     best = Scored(NO_SCORE, 0, -1)
     n_outputs = len(slices.sums) // 4
-    is_exact = len(outside.left_error) == 0
+    is_exact = len(slices.error) == 0
     room = _room(slices, low, high)
     score, by_positive, by_negative = np.empty(room), np.empty(room), np.empty(room)
     all_integers, all_floats = np.empty((2, room), dtype=np.int64), np.empty((8, room))
@@ -598,11 +582,12 @@ def evaluate_newton(piece, slices, outside, rules, start, size, bound, most, sco
             _running_both(curve, other_curve, 1, _hessian(outside.left, plane, t), b)
             missing_a_error, missing_b_error = 0.0, 0.0
             if not is_exact:
-                _set_error_of_both(slices, outside, plane, t, a_error, rest_a_error)
-                _set_error_of_both(slices, outside, plane + 2, t, b_error, rest_b_error)
+                offs[:] = 0.0
                 for q in (plane, plane + 1):
-                    missing_a_error += _missing_error(outside, q, t)
-                    missing_b_error += _missing_error(outside, q + 2, t)
+                    _add_error(slices, q, t, a_error, rest_a_error)
+                    _add_error(slices, q + 2, t, b_error, rest_b_error)
+                    missing_a_error += _missing_error(slices, q, t)
+                    missing_b_error += _missing_error(slices, q + 2, t)
             all_a, all_b = _gradient(outside.present, plane, t), _hessian(outside.present, plane, t)
             missing = most_gain(
                 _gradient(outside.missing, plane, t), _hessian(outside.missing, plane, t),
@@ -625,11 +610,12 @@ def evaluate_newton(piece, slices, outside, rules, start, size, bound, most, sco
             direction = direction_of(rules, slices.feature[t])
             if direction != 0:
                 limited = LimitedSegment(
-                    direction, by_positive, by_negative, missing, a, b, all_a, all_b,
+                    direction, a, b, all_a, all_b, corners.above, corners.below,
                     a_error, b_error, rest_a_error, rest_b_error, is_exact,
                 )  # fmt: skip
                 sizes = outside.present[plane, t] + outside.present[plane + 1, t]
-                limit_newton(limited, GradientSums(up, down, sizes), rules, at_edge, own)
+                half = half_plane_of_steps(direction, all_a, sizes, all_b, l2)
+                limit(limited, half, rules, True, at_edge, own)
             _add_output(score[:count], at_edge, k == 0)
         best = _best_of_segment(slices, is_exact, score, t, bound, best)
         if most.shape[1] > 0:

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from gpustump.engines.contract import Cut
-from gpustump.engines.cpu.runtime.compiling import inner, kernel
+from gpustump.engines.cpu.runtime.compiling import kernel
 from gpustump.engines.cpu.split.cell_scores import (
     NO_AGREEMENT,
     Scored,
@@ -46,10 +46,6 @@ from gpustump.engines.cpu.split.slices import (
 from gpustump.engines.cpu.table.bin_layout import BinLayout
 from gpustump.engines.objective import Objective
 from gpustump.engines.threads import Team
-
-_MOST_CELLS = 512
-"""If, by estimates, more parts of bins than this may hold the best cut, their samples are not asked
-for; their features are added up anew instead."""
 
 _CELLS_AT_ONCE = 2**12
 """About how many cells a thread evaluates at a time."""
@@ -160,25 +156,11 @@ class Evaluator:
         n_pieces, size = 1, n_segments
         if n_cells > _CELLS_AT_ONCE:
             n_pieces, size = team.pieces(n_segments, _CELLS_AT_ONCE * n_segments // n_cells + 1)
-        found = self._run(team, n_pieces, slices, outside, 0, size, bounds, most)
-        return found, bounds
-
-    def best_score(self, slices: Slices, outside: Outside, segment: int, team: Team) -> float:
-        """The best score between the cells of a segment; `nothing` if there is no cut."""
-        bounds = np.empty(slices.sums.shape[1], dtype=self.dtype)
-        most = np.empty((2, 0), dtype=self.dtype)
-        found = self._run(team, 1, slices, outside, segment, 1, bounds, most)
-        return found[0].score if found else self.nothing
-
-    def _run(
-        self, team: Team, n_pieces: int, slices: Slices, outside: Outside, *rest: object
-    ) -> list[Scored]:
-        """The best cuts that the kernel finds."""
         scores, places = np.empty(n_pieces, dtype=self.dtype), np.empty((n_pieces, 2), np.int64)
-        about = (slices, outside, self.rules, *rest)
-        team.run(self.kernel, n_pieces, *about, scores, places)
+        own = (slices, outside, self.rules, size, bounds, most, scores, places)
+        team.run(self.kernel, n_pieces, *own)
         of_pieces = zip(scores.tolist(), places.tolist(), strict=True)
-        return [Scored(score, *place) for score, place in of_pieces if place[1] >= 0]
+        return [Scored(score, *place) for score, place in of_pieces if place[1] >= 0], bounds
 
 
 class Edges(NamedTuple):
@@ -210,7 +192,7 @@ class Edges(NamedTuple):
             features, layout.first[features], layout.n_bins[features], sums, error, skew,
             layout.last, layout.has_inner_split, spread,
         )  # fmt: skip
-        outside = Outside.empty(len(sums), len(features), is_exact=not len(error))
+        outside = Outside.empty(len(sums), len(features))
         _enclose(slices, outside)
         return cls(slices, outside, layout)
 
@@ -228,9 +210,6 @@ def _enclose(slices, outside):  # type: ignore[no-untyped-def]
             outside.left[plane, t] = 0
             outside.present[plane, t] = total - sums[end]
             outside.missing[plane, t] = sums[end]
-            if not is_exact:
-                outside.left_error[plane, t], outside.right_error[plane, t] = 0.0, 0.0
-                outside.missing_error[plane, t] = slices.error[plane, end]
 
 
 class BestSplit:
@@ -265,17 +244,20 @@ class BestSplit:
             Called with slots and their cells when the parts of bins are known.
         """
         bounds = self._evaluated(edges.slices, edges.outside)
-        waiting = self._promising_slots(self._may_win(bounds).nonzero()[0], bounds, edges)
+        waiting = self._may_win(bounds).nonzero()[0]
         looked_into = []
         while len(waiting):
             n_taken = max(self._source.bins_at_once, len(waiting) // 2)
             if n_taken < len(waiting):
                 waiting = waiting[np.argsort(-bounds[waiting], kind="stable")]
-            for answer, outside in self._parts(edges, np.sort(waiting[:n_taken])):
+            slots = np.sort(waiting[:n_taken])
+            for answer in self._source.parts(slots, edges.layout.feature_of(slots)):
+                _, outside = _around(edges.slices, edges.outside, answer.slots)
                 own = self._evaluated(answer.slices, outside)
                 learn(answer.slots, answer.slices)
                 looked_into.append((answer, outside, own))
-            waiting = self._promising_slots(waiting[n_taken:], bounds, edges)
+            waiting = waiting[n_taken:]
+            waiting = waiting[self._may_win(bounds[waiting])]
         for seen in looked_into:  # by now the best score is nearly what it will be
             self._look_at_samples(*seen)
 
@@ -295,75 +277,24 @@ class BestSplit:
         learn : callable
             As in `search`.
         """
-        limits = np.empty((2, len(edges.slices.first)), dtype=self._evaluator.dtype)
-        seen, bounds = self._evaluator.evaluate(edges.slices, edges.outside, self._team, limits)
-        # Where constraints forbid most cuts, there may be none at all that beats the constant.
-        about = max(self._about(edges, seen), self.best.cut.score)
-        if len(first := (limits[0] >= about).nonzero()[0]):
-            self._source.prefetch(bounds, about)
-            exact = renewed(first)
-            self.search(exact, learn)
-            limits[:, exact.slices.feature] = self._evaluator.nothing
-        most, is_first = self._contending(edges, bounds, limits, learn), True
-        while len(contending := self._may_win(most).nonzero()[0]):
-            highest = contending[[np.argmax(most[contending])]] if is_first else contending
-            exact = renewed(highest)
-            self.search(exact, learn)
-            most[exact.slices.feature] = self._evaluator.nothing
-            is_first = False
-
-    def _about(self, edges: Edges, seen: list[Scored]) -> float:
-        """About the best score at an edge, from the estimates of the feature that looks best.
-
-        Estimates are usually off by much less than their bounds say.
-        """
-        top = max(seen, key=lambda own: own.score).segment if seen else 0
-        slices, outside = edges.slices._replace(error=EXACT), Outside(*edges.outside[:3])
-        return self._evaluator.best_score(slices, outside, top, self._team)
-
-    def _contending(
-        self,
-        edges: Edges,
-        bounds: np.ndarray,
-        limits: np.ndarray,
-        learn: Callable[[np.ndarray, Slices], None],
-    ) -> np.ndarray:
-        """For each feature the most that a cut may be worth, by estimates and parts of bins.
-
-        `limits` (2, n_features) are those of `Evaluator.evaluate`, below all scores for features
-        that were searched.
-        """
+        slices = edges.slices
+        limits = np.empty((2, len(slices.first)), dtype=self._evaluator.dtype)
+        _, bounds = self._evaluator.evaluate(slices, edges.outside, self._team, limits)
         at_edges, anywhere = limits
-        is_certain = self._may_win(at_edges)  # the parts of its bins cannot rule this feature out
-        most: np.ndarray = np.where(is_certain, anywhere, at_edges)
-        is_open = self._may_win(anywhere) & ~is_certain
-        if not is_open.any():
-            return most
-        waiting = self._may_win(bounds).nonzero()[0]
-        waiting = waiting[is_open[edges.layout.feature_of(waiting)]]
-        for answer, outside in self._parts(edges, waiting):
-            own = self._bounds(answer.slices, outside)
-            learn(answer.slots, answer.slices)
-            self._raise(most, answer, outside, own)
-        return most
-
-    def _raise(
-        self, most: np.ndarray, answer: Answer, outside: Outside, bounds: np.ndarray
-    ) -> None:
-        """Raise `most` of some features to the bounds of their bins' parts, or samples."""
-        cells = self._may_win(bounds).nonzero()[0]
-        is_open = answer.slices.is_open[cells] > 0
-        closer = cells[is_open]
-        if 0 < len(closer) <= _MOST_CELLS:
-            cells = cells[~is_open]
-            found, around = self._samples(answer, outside, closer)
-            own = self._bounds(found.slices, around)
-            _raise(found.slices, own, self._may_win(own).nonzero()[0], most)
-        _raise(answer.slices, bounds, cells, most)
-
-    def _bounds(self, slices: Slices, outside: Outside) -> np.ndarray:
-        """Bounds for the cuts inside cells and at their right edges."""
-        return self._evaluator.evaluate(slices, outside, self._team)[1]
+        # About the best score: estimates are usually off by much less than their bounds say.
+        top = np.asarray([np.argmax(at_edges)])
+        as_exact = Edges.of(slices.sums, edges.layout, top, skew=slices.skew, spread=slices.spread)
+        seen, _ = self._evaluator.evaluate(as_exact.slices, as_exact.outside, self._team)
+        # Where constraints forbid most cuts, there may be none at all that beats the constant.
+        about = max([self.best.cut.score, *(own.score for own in seen)])
+        self._source.prefetch(bounds, about)
+        contending = (at_edges >= about).nonzero()[0]
+        for _ in range(2):
+            if len(contending):
+                exact = renewed(contending)
+                self.search(exact, learn)
+                anywhere[exact.slices.feature] = self._evaluator.nothing
+            contending = self._may_win(anywhere).nonzero()[0]
 
     def _evaluated(self, slices: Slices, outside: Outside) -> np.ndarray:
         """Offer the best cut between cells; returns bounds for the cuts inside them."""
@@ -379,82 +310,20 @@ class BestSplit:
         found: np.ndarray = bounds >= self.best.cut.score
         return found
 
-    def _promising_slots(self, slots: np.ndarray, bounds: np.ndarray, edges: Edges) -> np.ndarray:
-        """Those of some slots that may hold a cut larger than the best one so far."""
-        if not len(slots):
-            return slots
-        best, found = self.best.cut, np.empty_like(slots)
-        place = (-1, -1) if best.position is None else (best.feature, best.position)
-        layout = edges.layout
-        n_found = _list_promising(
-            slots, bounds, best.score, layout.first, layout.offset, *place, found
-        )
-        return found[:n_found]
-
-    def _parts(self, edges: Edges, slots: np.ndarray) -> Iterator[tuple[Answer, Outside]]:
-        """Ask for the parts of some bins."""
-        if not len(slots):
-            return
-        for answer in self._source.parts(slots, edges.layout.feature_of(slots)):
-            _, outside = _around(edges.slices, edges.outside, answer.slots)
-            if not outside.is_exact:
-                _correct(edges.slices, answer.slots, answer.slices, outside.present)
-            yield answer, outside
-
     def _look_at_samples(self, answer: Answer, outside: Outside, bounds: np.ndarray) -> None:
         """Ask for the samples of the open cells that may hold a better cut."""
         while len(cells := self._may_win(bounds).nonzero()[0]):  # a closed one never may
-            answer, outside = self._samples(answer, outside, cells)
+            segments, outside = _around(answer.slices, outside, cells)
+            answer = self._source.samples(answer, segments, cells)
             bounds = self._evaluated(answer.slices, outside)
-
-    def _samples(
-        self, answer: Answer, outside: Outside, cells: np.ndarray
-    ) -> tuple[Answer, Outside]:
-        """Ask for the samples of some open cells."""
-        segments, around = _around(answer.slices, outside, cells)
-        return self._source.samples(answer, segments, cells), around
 
 
 def _around(slices: Slices, outside: Outside, cells: np.ndarray) -> tuple[np.ndarray, Outside]:
     """The segments in which some cells lie, and what surrounds each of the cells."""
     segments = np.empty_like(cells)
-    found = Outside.empty(len(slices.sums), len(cells), is_exact=outside.is_exact)
+    found = Outside.empty(len(slices.sums), len(cells))
     _surround(slices, outside, cells, segments, found)
     return segments, found
-
-
-@inner("float64(float64[::1], int64, int64)")
-def _sum(numbers, start, end):  # type: ignore[no-untyped-def]
-    """The sum of some numbers: four sums side by side, as an addition waits for the one before."""
-    a, b, c, d, k = 0.0, 0.0, 0.0, 0.0, start
-    while k + 4 <= end:
-        a += numbers[k]
-        b += numbers[k + 1]
-        c += numbers[k + 2]
-        d += numbers[k + 3]
-        k += 4
-    while k < end:
-        a += numbers[k]
-        k += 1
-    return (a + b) + (c + d)
-
-
-@inner("void(Slices, float64[::1], int64[::1], int64[::1], float64[::1], float64[::1])")
-def _add_error(slices, error, cells, segments, left_error, right_error):  # type: ignore[no-untyped-def]
-    """Add how far the sums over the cells before and after each one are off."""
-    for k in range(len(cells)):
-        t = segments[k]
-        is_next = k > 0 and segments[k - 1] == t
-        start = cells[k - 1] if is_next else slices.first[t]
-        left_error[k] = (left_error[k - 1] if is_next else left_error[k]) + _sum(
-            error, start, cells[k]
-        )
-    for k in range(len(cells) - 1, -1, -1):
-        t = segments[k]
-        is_next = k + 1 < len(cells) and segments[k + 1] == t
-        end = cells[k + 1] + 1 if is_next else slices.first[t] + slices.n_cells[t]
-        behind = right_error[k + 1] if is_next else right_error[k]
-        right_error[k] = behind + _sum(error, cells[k] + 1, end)
 
 
 @kernel("void(Slices, Outside, int64[::1], int64[::1], Outside)")
@@ -477,60 +346,6 @@ def _surround(slices, outside, cells, segments, found):  # type: ignore[no-untyp
             left[k] = total
             found.present[plane, k] = outside.present[plane, t]
             found.missing[plane, k] = outside.missing[plane, t]
-    for plane in range(len(found.left_error)):
-        for k in range(n_cells):
-            t = segments[k]
-            found.left_error[plane, k] = outside.left_error[plane, t]
-            found.right_error[plane, k] = outside.right_error[plane, t]
-            found.missing_error[plane, k] = outside.missing_error[plane, t]
-        if len(slices.error) > 0:
-            error = slices.error[plane]
-            _add_error(
-                slices, error, cells, segments, found.left_error[plane], found.right_error[plane]
-            )
-
-
-@kernel("void(Slices, int64[::1], Slices, int64[:, ::1])")
-def _correct(slices, cells, inside, present):  # type: ignore[no-untyped-def]
-    """Replace the estimates of some cells by the exact sums of what is inside them."""
-    for plane in range(len(present)):
-        sums = inside.sums[plane]
-        for k in range(len(cells)):
-            own = sums[inside.first[k] : inside.first[k] + inside.n_cells[k]].sum()
-            present[plane, k] += own - slices.sums[plane, cells[k]]
-
-
-@kernel(
-    "int64(int64[::1], BOUND[::1], BOUND, int64[::1], int64[::1], int64, int64, int64[::1])",
-    BOUND=("int64", "float64"),
-)
-def _list_promising(slots, bounds, score, first, offset, feature, position, found):  # type: ignore[no-untyped-def]
-    """List the slots whose bounds are above a score, or as high and before a cut of that score.
-
-    `feature` and `position` are those of the cut, -1 for a constant. Returns how many are listed.
-    """
-    start, end = len(offset), len(offset)  # of the feature's slots
-    if position >= 0:
-        start = first[feature]
-        end = first[feature + 1] if feature + 1 < len(first) else len(offset)
-    n_found = 0
-    for slot in slots:
-        is_first = slot < start or (slot < end and offset[slot] < position)
-        if bounds[slot] > score or (bounds[slot] == score and is_first):
-            found[n_found] = slot
-            n_found += 1
-    return n_found
-
-
-@kernel("void(Slices, BOUND[::1], int64[::1], BOUND[::1])", BOUND=("int64", "float64"))
-def _raise(slices, bounds, cells, most):  # type: ignore[no-untyped-def]
-    """Raise `most` of the features of some cells, in order, to their bounds."""
-    t = 0
-    for u in cells:
-        while t + 1 < len(slices.first) and slices.first[t + 1] <= u:
-            t += 1
-        feature = slices.feature[t]
-        most[feature] = max(most[feature], bounds[u])
 
 
 def _regions_of(slices: Slices, outside: Outside, segment: int, cell: int) -> np.ndarray:

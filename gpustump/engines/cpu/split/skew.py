@@ -20,8 +20,7 @@ bin have become small. The notes of such a bin are dropped in the round in which
 it. If no search has read the integers between two steps, the notes of all bins are dropped.
 
 Under a softmax the sums of positive and negative integers may be upper bounds (`row_sums`), which
-do not show that weights have become small. There, the weights are noted together with the shares,
-and multiplied by the least factor of each step.
+do not show that weights have become small. There, nothing is noted.
 """
 
 from __future__ import annotations
@@ -39,9 +38,6 @@ from gpustump.engines.cpu.table.bin_layout import BinLayout
 from gpustump.engines.movement import ROUNDINGS, movement_of
 from gpustump.engines.objective import Objective
 from gpustump.engines.threads import Team
-
-NOT_NOTED = np.zeros((0, 0))
-"""For the least weights: sums tell them."""
 
 _UNITS = 1024
 """Room for the rounding of the weights, in units, for each output: the largest weights are below
@@ -65,7 +61,6 @@ class Skew:
         n_inside = np.diff(layout.offset, append=0)
         self._n_units = 4.0 * np.maximum(n_inside, 0) + _UNITS * (objective.n_outputs + 4)
         self._noted = np.full((2 * objective.n_outputs, n_slots), np.inf)
-        self._least = np.zeros_like(self._noted) if objective.loss == "softmax" else NOT_NOTED
         self._bounds = np.ones_like(self._noted)
         self._at_rest = self._movement = np.zeros((3, len(self._noted)))
 
@@ -84,7 +79,7 @@ class Skew:
         """
         n_pieces, size = self._team.pieces(len(self._n_units), SLOTS_AT_ONCE)
         self._team.run(
-            _follow, n_pieces, self._noted, self._movement, self._least, sums, error, *expected,
+            _follow, n_pieces, self._noted, self._movement, sums, error, *expected,
             self._stride, self._n_units, self._bounds, size,
         )  # fmt: skip
         self._movement = self._at_rest
@@ -93,7 +88,7 @@ class Skew:
     def learn(self, slots: np.ndarray, cells: Slices) -> None:
         """Note the shares in some bins, from the sums of their cells."""
         are_amounts = self._objective.is_of_quantity
-        _note_skew(slots, cells, self._stride, are_amounts, self._n_units, self._noted, self._least)
+        _note_skew(slots, cells, self._stride, are_amounts, self._n_units, self._noted)
 
     def follow(self, step: Step, counts: Sequence[int] | None) -> None:
         """Prepare for a step, which is about to change the weights.
@@ -108,8 +103,6 @@ class Skew:
             self._noted[:] = np.inf
         known = movement_of(step.factors, counts, self._objective)
         self._movement = np.asarray([_positive_first(own) for own in known[:3]], dtype=np.float64)
-        if len(self._least):
-            self._least *= _positive_first(known.low)[:, np.newaxis] * (1.0 - ROUNDINGS)
 
 
 def _positive_first(by_label: np.ndarray) -> np.ndarray:
@@ -149,11 +142,11 @@ def _move(  # type: ignore[no-untyped-def]
 
 
 @parallel(
-    "void(int64, float64[:, ::1], float64[:, ::1], float64[:, ::1], int64[:, ::1],"
-    " float64[:, ::1], int64[:, ::1], float64[:, ::1], int64, float64[::1], float64[:, ::1], int64)"
+    "void(int64, float64[:, ::1], float64[:, ::1], int64[:, ::1], float64[:, ::1],"
+    " int64[:, ::1], float64[:, ::1], int64, float64[::1], float64[:, ::1], int64)"
 )
 def _follow(  # type: ignore[no-untyped-def]
-    piece, noted, movement, least, sums, error, expected, expected_error, stride, n_units, found,
+    piece, noted, movement, sums, error, expected, expected_error, stride, n_units, found,
     size,
 ):  # fmt: skip
     """Write the bounds that the notes give to `found`, with the error of the integers' shares.
@@ -168,11 +161,8 @@ def _follow(  # type: ignore[no-untyped-def]
             if not noted[2 * output, s] < 1.0 and not noted[2 * output + 1, s] < 1.0:
                 found[2 * output, s], found[2 * output + 1, s] = 1.0, 1.0
                 continue
-            if len(least) > 0:
-                positive, negative = least[2 * output, s], least[2 * output + 1, s]
-            else:
-                positive = max(float(sums[plane, s]) - error[plane, s], 0.0)
-                negative = max(float(sums[plane + 1, s]) - error[plane + 1, s], 0.0)
+            positive = max(float(sums[plane, s]) - error[plane, s], 0.0)
+            negative = max(float(sums[plane + 1, s]) - error[plane + 1, s], 0.0)
             by_units = n_units[s] / positive + n_units[s] / negative
             for which in (2 * output, 2 * output + 1):
                 if not by_units < 1.0:  # drop the note: weights may be at their floor
@@ -188,12 +178,9 @@ def _set_amounts(planes):  # type: ignore[no-untyped-def]
         planes[0, u], planes[1, u] = (hessian + gradient) >> 1, (hessian - gradient) >> 1
 
 
-@kernel("void(int64[::1], Slices, int64, boolean, float64[::1], float64[:, ::1], float64[:, ::1])")
-def _note_skew(slots, cells, stride, are_amounts, n_units, noted, least):  # type: ignore[no-untyped-def]
-    """Note how far each share is ahead of the other, at most, at the cuts inside some bins.
-
-    The least that the weights of both labels may be is written to `least`, unless that is empty.
-    """
+@kernel("void(int64[::1], Slices, int64, boolean, float64[::1], float64[:, ::1])")
+def _note_skew(slots, cells, stride, are_amounts, n_units, noted):  # type: ignore[no-untyped-def]
+    """Note how far each share is ahead of the other, at most, at the cuts inside some bins."""
     planes = cells.sums
     if are_amounts:
         planes = planes.copy()
@@ -215,6 +202,3 @@ def _note_skew(slots, cells, stride, are_amounts, n_units, noted, least):  # typ
             by_units = n_units[s] / positive + n_units[s] / negative
             noted[2 * output, s] = by_positive + by_units
             noted[2 * output + 1, s] = by_negative + by_units
-            if len(least) > 0:
-                least[2 * output, s] = max(positive - n_units[s], 0.0)
-                least[2 * output + 1, s] = max(negative - n_units[s], 0.0)

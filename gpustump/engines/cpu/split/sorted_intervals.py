@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpustump.engines.contract import Cut, constant_cut
+from gpustump.engines.contract import NO_CUT, Cut, constant_cut
 from gpustump.engines.cpu.loss.terms import Terms
 from gpustump.engines.cpu.runtime.compiling import inner
 from gpustump.engines.cpu.runtime.crew import parallel
 from gpustump.engines.cpu.split.cut_sums import left_of_cuts, missing_sums, position_of
-from gpustump.engines.cpu.split.found_split import (
-    NOTHING,
-    STUMP,
-    Found,
-    as_cut,
-    better,
-    fields_of,
-    sign_for_missing,
-)
-from gpustump.engines.cpu.table.sorted_table import ELEMENTS_AT_ONCE, SortedTable
+from gpustump.engines.cpu.table.sorted_table import ELEMENTS_AT_ONCE, STUMP, SortedTable
 
 _TOP = 1 << 62
 """Above all sums."""
+
+# A hypothesis is a tuple here, larger if it is better, in the order of `contract.Cut`: agreement,
+# minus the feature, minus `after`, minus `position`, polarity; then the sign of missing values.
 
 
 class SortedIntervals:
@@ -41,10 +35,20 @@ class SortedIntervals:
         n_pieces, size = table.team.pieces(
             table.n_features, max(1, ELEMENTS_AT_ONCE // table.n_samples)
         )
-        found = np.empty((n_pieces, len(NOTHING)), dtype=np.int64)
+        found = np.empty((n_pieces, 6), dtype=np.int64)
         own = (table.order, table.n_present, terms.gradient[0], signed, size, found)
         table.team.run(_search, n_pieces, *own)
-        return max(constant_cut(signed), *(as_cut(Found(*one)) for one in found.tolist()))
+        return max(constant_cut(signed), *(_as_cut(*one) for one in found.tolist()))
+
+
+def _as_cut(
+    agreement: int, feature: int, after: int, position: int, polarity: int, missing: int
+) -> Cut:
+    """The cut of a tuple; `NO_CUT` if there is none."""
+    if agreement < 0:
+        return NO_CUT
+    before = None if -after == STUMP else -after
+    return Cut(-feature, -position, polarity, missing, agreement, before)
 
 
 @inner("UniTuple(int64, 4)(int64[::1])")
@@ -59,19 +63,21 @@ def _extremes(left):  # type: ignore[no-untyped-def]
     return lowest, highest, rise, fall
 
 
-@inner("Found(int32[::1], int64[::1], int64, int64, int64, int64)")
-def _first_stump(order, left, present, missing, agreement, feature):  # type: ignore[no-untyped-def]
+@inner("UniTuple(int64, 6)(int32[::1], int64[::1], int64, int64, int64, int64, int64)")
+def _first_stump(order, left, present, extra, agreement, feature, vote):  # type: ignore[no-untyped-def]
     """The first stump with an agreement, from the sums left of a feature's cuts."""
-    extra, vote = abs(missing), sign_for_missing(missing, present)
     for i in range(len(left)):
         fall = 2 * left[i] - present
         if abs(fall) + extra == agreement:
             at = position_of(order, i)
-            return Found(agreement, feature, STUMP, at, 1 if fall >= 0 else -1, vote)
-    return Found(agreement, feature, STUMP, len(order) - 1, 1 if present > 0 else -1, vote)
+            return agreement, -feature, -STUMP, -at, 1 if fall >= 0 else -1, vote
+    return agreement, -feature, -STUMP, 1 - len(order), 1 if present > 0 else -1, vote
 
 
-@inner("Found(int32[::1], int64[::1], int64, int64, int64, int64, int64, Found)")
+@inner(
+    "UniTuple(int64, 6)(int32[::1], int64[::1], int64, int64, int64, int64, int64,"
+    " UniTuple(int64, 6))"
+)
 def _better_pair(order, left, steep, polarity, agreement, feature, vote, best):  # type: ignore[no-untyped-def]
     """The better of the best split and the first pair of cuts between which sums rise so steeply.
 
@@ -83,7 +89,8 @@ def _better_pair(order, left, steep, polarity, agreement, feature, vote, best): 
         own = polarity * left[i]
         if own - lowest == steep:
             after, at = position_of(order, lowest_at), position_of(order, i)
-            return better(Found(agreement, feature, after, at, polarity, vote), best)
+            found = (agreement, -feature, -after, -at, polarity, vote)
+            return found if found > best else best
         if own < lowest:
             lowest, lowest_at = own, i
     return best
@@ -95,12 +102,13 @@ def _best_interval(order, n_present, units, total, low, high):  # type: ignore[n
 
     `units` are signed weights, `total` their sum.
     """
-    best, room = NOTHING, np.empty(order.shape[1], dtype=np.int64)
+    best, room = (-1, 0, -STUMP, 0, 1, 1), np.empty(order.shape[1], dtype=np.int64)
     for j in range(low, high):
         own = order[j, : n_present[j]]
         missing, _ = missing_sums(order[j], n_present[j], units)
         present = total - missing
-        extra, vote = abs(missing), sign_for_missing(missing, present)
+        # Missing values get the sign of their heavier label, or that of all samples if equal.
+        extra, vote = abs(missing), 1 if missing > 0 or (missing == 0 and present >= 0) else -1
         left = room[: left_of_cuts(own, n_present[j] - 1, units, 0, room)]
         by_stump, rise, fall = -1, -_TOP, -_TOP
         if (present > 0 and missing < 0) or (present < 0 and missing > 0):
@@ -108,16 +116,16 @@ def _best_interval(order, n_present, units, total, low, high):  # type: ignore[n
         if len(left) > 0:
             lowest, highest, rise, fall = _extremes(left)
             by_stump = max(by_stump, max(2 * highest - present, present - 2 * lowest) + extra)
-        if by_stump > best.agreement:
-            best = _first_stump(own, left, present, missing, by_stump, j)
+        if by_stump > best[0]:
+            best = _first_stump(own, left, present, extra, by_stump, j, vote)
         if len(left) < 2:
             continue
         for polarity in (1, -1):
             steep = rise if polarity > 0 else fall
             agreement = 2 * steep - polarity * present + extra
-            if agreement > best.agreement or (agreement == best.agreement and j == best.feature):
+            if agreement > best[0] or (agreement == best[0] and -j == best[1]):
                 best = _better_pair(own, left, steep, polarity, agreement, j, vote, best)
-    return fields_of(best)
+    return best
 
 
 @parallel("void(int64, int32[:, ::1], int64[::1], int64[::1], int64, int64, int64[:, ::1])")

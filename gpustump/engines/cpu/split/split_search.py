@@ -75,7 +75,7 @@ class SplitSearch:
         self._features = np.arange(len(layout.first))
         self._is_apart = (counts.n_missing > 0) & (layout.n_bins > 0)
         self._may_be_apart = bool(self._is_apart.any())
-        has_shares = not objective.is_of_quantity or counts.are_amounts
+        has_shares = objective.loss in ("exponential", "logistic") or counts.are_amounts
         self._skew = Skew(layout, objective, team) if has_shares else None
         self._evaluator = Evaluator.of(objective, counts.least, are_amounts=counts.are_amounts)
         self._team = team

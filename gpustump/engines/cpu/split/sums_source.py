@@ -123,27 +123,30 @@ class CodedSums:
         """
         table, layout = self.table, self.table.layout
         has_parts = table.are_in_order(features)
-        n_parted = np.count_nonzero(has_parts)
-        if n_parted:
+        if has_parts.any():
             assert table.parted is not None
-            own, of = slots, features
-            if n_parted < len(slots):
-                own, of = slots[has_parts], features[has_parts]
+            own, of = slots[has_parts], features[has_parts]
             starts = table.bundles.column[of] * table.n_samples + layout.offset[own]
-            yield self._bins(own, of, table.parted.order, starts, most=1 << PART_BITS)
-        if n_parted == len(slots):
-            return
+            segments = Segments.empty(len(own))
+            n_cells = _lay_out_bins(own, starts, layout.offset, 1 << PART_BITS, segments)
+            yield self._answer(own, of, table.parted.order, segments, n_cells, are_parts=True)
         others = np.unique(features[~has_parts]).tolist()
-        slots_of = {feature: slots[features == feature] for feature in others}
-        in_order: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        in_order: dict[int, tuple[np.ndarray, Segments]] = {}
 
         def sort(feature: int) -> None:
-            bins = slots_of[feature] - layout.first[feature]
-            in_order[feature] = table.bins.sorted_bins(feature, bins)
+            own = slots[features == feature]
+            count, segments = layout.n_inside(own), Segments.empty(len(own))
+            begin, order = np.cumsum(count) - count, np.empty(count.sum(), dtype=np.int32)
+            _lay_out_bins(own, begin, layout.offset, table.n_samples, segments)
+            table.list_bins(feature, own - layout.first[feature], begin, order)
+            of = np.full(len(own), feature)
+            in_order[feature] = self._by_value(order, of, segments, len(order)), segments
 
         table.team.each(sort, others)
-        for feature, own in slots_of.items():
-            yield self._bins(own, np.full(len(own), feature), *in_order[feature])
+        for feature in others:
+            is_own = features == feature
+            order, segments = in_order[feature]
+            yield self._answer(slots[is_own], features[is_own], order, segments, len(order))
 
     def samples(self, answer: Answer, segments: np.ndarray, cells: np.ndarray) -> Answer:
         """The sums over the distinct values in some open cells; each cell becomes a segment."""
@@ -173,19 +176,6 @@ class CodedSums:
             _sort_parts(keys, segments, order, samples)
         return samples
 
-    def _bins(
-        self,
-        slots: np.ndarray,
-        feature: np.ndarray,
-        order: np.ndarray,
-        starts: np.ndarray,
-        most: int = 0,
-    ) -> Answer:
-        """The answer for some bins, which begin at `starts` in an order; `most` as below."""
-        segments = Segments.empty(len(slots))
-        n_cells = _lay_out_bins(slots, starts, self.table.layout.offset, most, segments)
-        return self._answer(slots, feature, order, segments, n_cells, most)
-
     def _answer(
         self,
         slots: np.ndarray,
@@ -193,13 +183,13 @@ class CodedSums:
         order: np.ndarray,
         segments: Segments,
         n_cells: int,
-        most: int = 0,
+        are_parts: bool = False,
     ) -> Answer:
-        """Add up the cells; `most` is how many parts a bin may have, 0 if cells are values."""
+        """Add up the cells, which are parts or values; there is room for `n_cells`."""
         numbers = np.zeros((self.n_planes + 2, n_cells), dtype=np.int64)
         sums, is_open = numbers[:-2], np.zeros(n_cells, dtype=np.uint8)
         count = np.empty(len(slots), dtype=np.int64)
-        cells = _Cells(numbers[-2], numbers[-1], count, sums, is_open, most > 0)
+        cells = _Cells(numbers[-2], numbers[-1], count, sums, is_open, are_parts)
         n_segments, n_samples, team = len(slots), int(segments.n_samples.sum()), self.table.team
         least = _SAMPLES_AT_ONCE * n_segments // max(1, n_samples) + 1
         n_pieces, size = team.pieces(n_segments, least)
@@ -225,14 +215,15 @@ class _Cells(NamedTuple):
 
 @kernel("int64(int64[::1], int64[::1], int64[::1], int64, Segments)")
 def _lay_out_bins(slots, starts, offset, most, found):  # type: ignore[no-untyped-def]
-    """Write where the samples of bins are; returns for how many cells there is room."""
+    """Write where the samples of bins are, each of at most so many cells; returns how many cells
+    there may be."""
     n_cells = 0
     for k in range(len(slots)):
         begin = offset[slots[k]]
         count = offset[slots[k] + 1] - begin
         found.start[k], found.n_samples[k], found.position[k] = starts[k], count, begin
         found.first[k] = n_cells
-        n_cells += min(count, most) if most > 0 else count
+        n_cells += min(count, most)
     return n_cells
 
 

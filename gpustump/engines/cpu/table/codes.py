@@ -28,8 +28,7 @@ from gpustump.engines.cpu.table.bin_layout import BinLayout
 from gpustump.engines.cpu.table.bundles import Bundles
 from gpustump.engines.cpu.table.columns import NARROW_BINS, PART_BITS, WIDE_BINS, Columns, Uncoded
 from gpustump.engines.cpu.table.cuts import Cuts, codable, cuts_of
-from gpustump.engines.cpu.table.rows_by_code import PATIENCE, PartedSamples
-from gpustump.engines.cpu.table.sorted_rows import SortedRows
+from gpustump.engines.cpu.table.rows_by_code import PATIENCE, PartedSamples, list_bins
 from gpustump.engines.cpu.table.source_table import Source
 from gpustump.engines.threads import Team, ranges
 from gpustump.learners.thresholds import midpoint
@@ -61,22 +60,16 @@ class Room(NamedTuple):
         Whether features of many values get codes of two bytes.
     parted : bool
         Whether their samples may be stored in the order of their codes, four bytes for each.
-    sorted_bytes : int or None
-        The most bytes of sorted bins; None for no limit.
     patience : int
-        See `members.PartedSamples`.
-    by_parts : bool
-        Whether samples are sorted by parts, too, or by bins alone.
+        See `rows_by_code.PartedSamples`.
     """
 
     finely: bool = True
     parted: bool = True
-    sorted_bytes: int | None = None
     patience: int = PATIENCE
-    by_parts: bool = True
 
 
-SHARD = Room(patience=_PATIENCE_OF_SHARD, by_parts=False)
+SHARD = Room(patience=_PATIENCE_OF_SHARD)
 """For a shard of a larger table, which is asked for whole bins."""
 
 
@@ -97,8 +90,6 @@ class CodedTable:
         A bin's largest value, NaN if it is not known.
     n_missing : ndarray (n_features,) of int64
     team : Team
-    bins : SortedRows
-        The samples of bins by increasing value.
     parted : PartedSamples or None
         The samples of features in the order of their codes; None if memory is too short.
     """
@@ -110,17 +101,12 @@ class CodedTable:
     high: np.ndarray
     n_missing: np.ndarray
     team: Team
-    bins: SortedRows = field(repr=False)
     parted: PartedSamples | None = field(repr=False)
     note: ClassVar[str | None] = None
     _thresholds: dict[tuple[int, int], float] = field(default_factory=dict, repr=False)
     _bins_by_value: dict[tuple[int, int], tuple[np.ndarray, np.ndarray]] = field(
         default_factory=dict, repr=False
     )
-    _is_in_order: np.ndarray = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_is_in_order", np.zeros(self.n_features, dtype=bool))
 
     @property
     def X(self) -> np.ndarray:  # noqa: N802
@@ -146,24 +132,25 @@ class CodedTable:
         )[column]
         return found
 
-    def has_parts(self, feature: int) -> bool:
-        """Whether a feature's samples are stored in the order of their codes."""
-        if self.parted is None or not self.bundles.is_wide[feature]:
-            return False
-        return self.parted.is_ready(feature)
-
     def are_in_order(self, features: np.ndarray) -> np.ndarray:
         """Which of some features' samples are stored in the order of their codes, (n,) of bool.
 
         Those that have been asked for often are put in that order now.
         """
-        found: np.ndarray = self._is_in_order[features]
-        if self.parted is not None and np.count_nonzero(found) < len(found):
-            is_new = ~found & (self.bundles.is_wide[features] > 0)
-            if is_new.any():
-                found[is_new] = self.parted.prepare(features[is_new])
-                self._is_in_order[features] = found
-        return found
+        if self.parted is None:
+            return np.zeros(len(features), dtype=bool)
+        return self.parted.prepare(features)
+
+    def list_bins(
+        self, feature: int, bins: np.ndarray, begin: np.ndarray, found: np.ndarray
+    ) -> None:
+        """Write the samples of some bins to `found`, in their own order, each from `begin` on."""
+        by_bin = np.full(int(self.layout.n_bins[feature]) + 1, -1)
+        by_bin[bins] = np.arange(len(bins))
+        shift = PART_BITS * int(self.bundles.is_wide[feature])
+        list_bins(
+            self.codes_of(feature), shift, self.bundles.by_code(feature, by_bin), begin, found
+        )
 
     def threshold(self, feature: int, position: int) -> float:
         """The threshold after a sorted position; see `engines.contract.PreparedTable`."""
@@ -176,23 +163,21 @@ class CodedTable:
             self._thresholds[feature, position] = known
         return known
 
-    def first_of_bin(self, feature: int, bin_: int, n_first: int) -> np.ndarray:
-        """The first samples of a bin by value, in any order; there must be a cut after them."""
-        return self._of_bin(feature, bin_)[0][:n_first]
-
-    def _of_bin(self, feature: int, bin_: int) -> tuple[np.ndarray, np.ndarray]:
+    def sorted_bin(self, feature: int, bin_: int) -> tuple[np.ndarray, np.ndarray]:
         """The samples of a bin by increasing value, and these values."""
         known = self._bins_by_value.get((feature, bin_))
         if known is None:
-            if self.has_parts(feature):
+            one = np.asarray([feature])
+            if self.are_in_order(one)[0]:
                 assert self.parted is not None
                 samples = self.parted.bin(feature, bin_)
-                values = self.source.picked(samples, feature)
-                order = np.argsort(values)
-                known = samples[order], values[order]
             else:
-                samples = self.bins.sorted_bin(feature, bin_)
-                known = samples, self.source.picked(samples, feature)
+                (n_inside,) = self.layout.n_inside(self.layout.first[one] + bin_)
+                samples = np.empty(n_inside, dtype=np.int32)
+                self.list_bins(feature, np.asarray([bin_]), np.zeros(1, np.int64), samples)
+            values = self.source.picked(samples, feature)
+            order = np.argsort(values)
+            known = samples[order], values[order]
             self._bins_by_value.clear()  # a round asks for the bin of its cut three times
             self._bins_by_value[feature, bin_] = known
         return known
@@ -202,7 +187,7 @@ class CodedTable:
         slot = self.layout.first[feature] + bin_
         if not self.layout.has_inner_split[slot]:
             return self.high[slot].astype(self.source.working_dtype)
-        return self._of_bin(feature, bin_)[1][position - int(self.layout.offset[slot])]
+        return self.sorted_bin(feature, bin_)[1][position - int(self.layout.offset[slot])]
 
 
 def prepare(
@@ -282,18 +267,9 @@ def _table_of(
         high=coded.largest_values(layout, source.working_dtype),
         n_missing=coded.n_missing,
         team=team,
-        bins=SortedRows(source, layout, columns, bundled, room.sorted_bytes),
-        parted=_parted(columns, bundled, layout, team, room),
-    )
-
-
-def _parted(
-    columns: Columns, bundled: Bundles, layout: BinLayout, team: Team, room: Room
-) -> PartedSamples | None:
-    if not room.parted:
-        return None
-    return PartedSamples(
-        columns.wide, bundled, layout, team, patience=room.patience, by_parts=room.by_parts
+        parted=PartedSamples(columns.wide, bundled, layout, team, room.patience)
+        if room.parted
+        else None,
     )
 
 

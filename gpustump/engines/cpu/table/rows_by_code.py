@@ -1,10 +1,9 @@
-"""The samples of each feature in the order of its codes, so that a bin's samples are together.
+"""The samples of bins: found among the codes of a feature, or kept in the order of the codes.
 
-A feature's samples are sorted by code (a counting sort) after its bins have been searched several
-times. The order takes four bytes for each sample; the system provides memory only for the features
-that are sorted. The sign bit of a sample is set if the next
-one is in the same part of the bin. In shards, which ask for whole bins, samples are sorted by bins
-alone, which takes half the time.
+After its bins have been searched several times, the samples of a feature with codes of two bytes
+are sorted by code (a counting sort), so that a bin's samples are together. The order takes four
+bytes for each sample; the system provides memory only for the features that are sorted. The sign
+bit of a sample is set if the next one is in the same part of the bin.
 
 When the samples of a part are asked for by their values (`sums_source`), they are put in order
 here, too. Then the bit below the sign bit is set for each sample whose next one has another value,
@@ -17,6 +16,7 @@ import threading
 
 import numpy as np
 
+from gpustump.engines.cpu.runtime.compiling import kernel
 from gpustump.engines.cpu.runtime.crew import parallel
 from gpustump.engines.cpu.table.bin_layout import BinLayout
 from gpustump.engines.cpu.table.bundles import Bundles
@@ -47,8 +47,6 @@ class PartedSamples:
     patience : int
         After how many requests a feature's samples are sorted. Before, it takes less time to find
         the samples of a few bins among all codes.
-    by_parts : bool
-        Whether samples are sorted by parts within bins, too.
     """
 
     def __init__(
@@ -57,29 +55,21 @@ class PartedSamples:
         bundles: Bundles,
         layout: BinLayout,
         team: Team,
-        *,
         patience: int = PATIENCE,
-        by_parts: bool = True,
     ) -> None:
         self._codes, self._bundles, self._layout, self._team = codes, bundles, layout, team
-        self._order: np.ndarray | None = None
+        self._order, self._room = np.empty((2, 0), dtype=np.int32)  # until they are needed
         self._is_ready = np.zeros(len(codes), dtype=bool)
         self._n_asked = np.zeros(len(codes), dtype=np.int64)
-        self._guard = threading.Lock()
-        self._patience, self._by_parts = patience, by_parts
-        self._free: list[np.ndarray] = []
-        self._locks = [threading.Lock() for _ in codes]
+        self._patience, self._lock = patience, threading.Lock()
 
     @property
     def order(self) -> np.ndarray:
         """The samples of all columns, one after the other, (n_wide * n_samples,).
 
-        Those of a column are undefined until it is prepared.
+        Those of a column are undefined until it is in order.
         """
-        with self._guard:
-            if self._order is None:
-                self._order = np.empty(self._codes.size, dtype=np.int32)
-            return self._order
+        return self._order
 
     def prepare(self, features: np.ndarray) -> np.ndarray:
         """Sort the samples of those features that have been asked for often.
@@ -87,55 +77,77 @@ class PartedSamples:
         Returns
         -------
         ndarray (n,) of bool
-            Which of the features, (n,), are in order.
+            Which of the features, (n,), are in order; none without codes of two bytes is.
         """
-        columns = np.unique(self._bundles.column[features])
-        waiting = columns[~self._is_ready[columns]]
-        self._n_asked[waiting] += 1
-        for column in waiting[self._n_asked[waiting] > self._patience].tolist():
-            self._put_in_order(column)
-        is_ready: np.ndarray = self._is_ready[self._bundles.column[features]]
-        return is_ready
-
-    def is_ready(self, feature: int) -> bool:
-        """Whether a feature's samples are in order."""
-        return bool(self._is_ready[self._bundles.column[feature]])
+        is_wide = self._bundles.is_wide[features] > 0
+        columns = self._bundles.column[features[is_wide]]
+        if not self._is_ready[columns].all():
+            waiting = np.unique(columns[~self._is_ready[columns]])
+            self._n_asked[waiting] += 1
+            for column in waiting[self._n_asked[waiting] > self._patience].tolist():
+                self._put_in_order(column)
+        found: np.ndarray = is_wide
+        found[is_wide] = self._is_ready[columns]
+        return found
 
     def _put_in_order(self, column: int) -> None:
         codes, team = self._codes[column], self._team
         n_samples = len(codes)
-        with self._locks[column]:
+        with self._lock:
             if self._is_ready[column]:
                 return
-            order = self.order[column * n_samples : (column + 1) * n_samples]
-            with self._guard:
-                by_bin = self._free.pop() if self._free else None
-            if by_bin is None:
-                by_bin = np.empty(n_samples, dtype=np.int64)
+            if not len(self._order):
+                self._order = np.empty(self._codes.size, dtype=np.int32)
+            if not len(self._room):
+                self._room = np.empty(n_samples, dtype=np.int64)
+            by_bin, order = self._room, self._order[column * n_samples : (column + 1) * n_samples]
             n_pieces, size = team.pieces(n_samples, _SAMPLES_AT_ONCE)
             counts = np.empty((n_pieces, WIDE_BINS), dtype=np.int64)
             team.run(_count, n_pieces, codes, counts, size)
             ends = np.cumsum(counts.T).reshape(WIDE_BINS, n_pieces)
             begin = np.ascontiguousarray(ends.T) - counts
             team.run(_put_in_bins, n_pieces, codes, begin, by_bin, size)
-            if self._by_parts:
-                n_pieces, size = team.pieces(WIDE_BINS, _BINS_AT_ONCE)
-                ends = np.ascontiguousarray(ends[:, -1])
-                team.run(_put_in_parts, n_pieces, by_bin, ends, order, size)
-            else:
-                np.right_shift(by_bin, PART_BITS, out=order, casting="unsafe")
+            n_pieces, size = team.pieces(WIDE_BINS, _BINS_AT_ONCE)
+            ends = np.ascontiguousarray(ends[:, -1])
+            team.run(_put_in_parts, n_pieces, by_bin, ends, order, size)
             self._is_ready[column] = True
-            with self._guard:  # memory that was used before is faster than new memory
-                self._free = [] if self._is_ready.all() else [*self._free, by_bin]
+            if self._is_ready.all():
+                self._room = np.empty(0, dtype=np.int64)
 
     def bin(self, feature: int, bin_: int) -> np.ndarray:
-        """The samples of a bin, part after part."""
+        """The samples of a bin of a feature that is in order, part after part."""
         layout = self._layout
         slot, column = int(layout.first[feature]) + bin_, int(self._bundles.column[feature])
-        self._put_in_order(column)
-        own = self.order[column * self._codes.shape[1] :]
+        own = self._order[column * self._codes.shape[1] :]
         found: np.ndarray = own[layout.offset[slot] : layout.offset[slot + 1]] & SAMPLE
         return found
+
+
+@kernel("void(CODE[::1], int64, int64[::1], int64[::1], int32[::1])", CODE=("uint8", "uint16"))
+def list_bins(codes, shift, by_code, begin, found):  # type: ignore[no-untyped-def]
+    """List the samples of some bins, in their own order: those of bin t from `begin[t]` on.
+
+    `by_code` has the t of codes without their `shift` lowest bits, -1 for other bins. Usually a few
+    neighbouring bins are wanted. Then most steps skip 64 samples.
+    """
+    place, low, high = begin.copy(), len(by_code) - 1, 0
+    for code in range(len(by_code)):
+        if by_code[code] >= 0:
+            low = min(low, code)
+            high = max(high, code)
+    least, span = np.uint16(low << shift), np.uint16(((high + 1 - low) << shift) - 1)
+    n_samples = len(codes)
+    for start in range(0, n_samples, 64):
+        end = min(start + 64, n_samples)
+        near = np.uint16(0)
+        for i in range(start, end):
+            near |= np.uint16(np.uint16(codes[i] - least) <= span)
+        if near:
+            for i in range(start, end):
+                t = by_code[np.uint64(codes[i]) >> np.uint64(shift)]
+                if t >= 0:
+                    found[place[t]] = i
+                    place[t] += 1
 
 
 @parallel("void(int64, uint16[::1], int64[:, ::1], int64)")

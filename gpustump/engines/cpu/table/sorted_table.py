@@ -28,6 +28,9 @@ ELEMENTS_AT_ONCE = 2**17
 SAMPLE = np.int32(2**31 - 1)
 """Masks the sign bit out."""
 
+STUMP = -1
+"""In kernels, `after` of a stump's cut: less than any position, so stumps come before intervals."""
+
 
 @group
 class SortedColumns(NamedTuple):
