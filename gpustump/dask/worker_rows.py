@@ -35,7 +35,7 @@ from gpustump.engines.category_columns import numbers_of
 from gpustump.engines.cluster.questions import Shard
 from gpustump.engines.cluster.samples import Samples
 from gpustump.engines.cluster.shards import answer, shard_of
-from gpustump.engines.cpu.table.cuts import codable
+from gpustump.engines.cpu.table.source_table import codable
 from gpustump.engines.integer_weights import IntegerWeights, scaled
 from gpustump.engines.running_scores import RunningScores, running_scores
 from gpustump.estimators.targets import Scale

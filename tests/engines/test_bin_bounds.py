@@ -26,11 +26,11 @@ from spread_tables import InOrder, Spread, SpreadTable
 from gpustump.boosting.rounds.known_scores import in_vote_units
 from gpustump.boosting.votes.votes import Taken
 from gpustump.engines.cluster import state
-from gpustump.engines.cluster.questions import Changes, narrowed
+from gpustump.engines.cluster.questions import narrowed
 from gpustump.engines.contract import Step, Totals
 from gpustump.engines.cpu import coded
 from gpustump.engines.cpu.histogram import row_sums
-from gpustump.engines.cpu.histogram.estimates import Move, add_rounded, move_slots, round_to_fit
+from gpustump.engines.cpu.histogram.estimates import Move, move_slots
 from gpustump.engines.cpu.split import split_search
 from gpustump.engines.cpu.split.search import BestSplit, Edges, Evaluator
 from gpustump.engines.cpu.split.skew import Expected, Skew
@@ -233,9 +233,7 @@ follows_more = pytest.mark.usefixtures("following_more")
 @pytest.fixture
 def following_more(monkeypatch):
     """Sums are estimates more often than where that saves time."""
-    monkeypatch.setattr(
-        coded, "is_worth_following", lambda counts, _: max(counts) > sum(counts) / 2
-    )
+    monkeypatch.setattr(coded, "is_worth_following", lambda counts: max(counts) > sum(counts) / 2)
     monkeypatch.setattr(row_sums, "_FEW", 1e9)
     monkeypatch.setattr(state, "_LEAST_CODES", 0)
     monkeypatch.setattr(state, "_LARGEST_MINORITY", 1.0)
@@ -566,13 +564,8 @@ def test_changes_in_four_bytes_are_off_by_half_a_unit_at_most(seed):
     changes = changes.astype(np.int64)
     changes[0, 0] = 2 ** int(random.integers(29, 62)) - 1
     feature = np.searchsorted(first, np.arange(n_slots), side="right") - 1
-    in_kernels = Changes(
-        np.empty(changes.shape, dtype=np.int32), np.empty((4, len(first)), dtype=np.uint8)
-    )
-    round_to_fit(changes, first, *in_kernels)
-    for found in (narrowed(changes, first), in_kernels):
-        sums, error = np.zeros_like(changes), np.zeros(changes.shape)
-        add_rounded(*found, np.arange(n_slots), feature, sums, error)
-        assert (np.abs(sums - changes) <= error).all()
-        most = np.maximum.reduceat(np.abs(changes), first, axis=1)[:, feature]
-        assert (error <= most * 2.0**-29).all()
+    numbers, shift = narrowed(changes, first)
+    unit = 1 << shift[:, feature].astype(np.int64)
+    assert (np.abs(numbers * unit - changes) <= unit >> 1).all()
+    most = np.maximum.reduceat(np.abs(changes), first, axis=1)[:, feature]
+    assert (unit >> 1 <= most * 2.0**-29).all()

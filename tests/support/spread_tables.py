@@ -21,7 +21,7 @@ from gpustump.engines.cluster.shards import answer, shard_of
 from gpustump.engines.cluster.state import ClusterState, start
 from gpustump.engines.cluster.table import ClusterTable, ValueTypes
 from gpustump.engines.contract import Cut, Step, Totals
-from gpustump.engines.cpu.table.cuts import codable
+from gpustump.engines.cpu.table.source_table import codable
 from gpustump.engines.objective import Objective
 from gpustump.learners.hypothesis import Partition
 

@@ -19,12 +19,13 @@ from gpustump.engines.cluster.questions import (
     Ranges,
     Run,
     Tally,
+    narrowed,
 )
 from gpustump.engines.cluster.samples import Samples
 from gpustump.engines.contract import Step
 from gpustump.engines.cpu.histogram.bin_sums import BinSums
 from gpustump.engines.cpu.histogram.category_sums import category_sums
-from gpustump.engines.cpu.histogram.estimates import Move, round_to_fit
+from gpustump.engines.cpu.histogram.estimates import Move
 from gpustump.engines.cpu.loss.loss import Loss, LossByOutput
 from gpustump.engines.cpu.loss.losses import loss_of
 from gpustump.engines.cpu.loss.regions import mark_by_value
@@ -146,11 +147,7 @@ class KernelShard:
         changes = self._bins.changes(
             lambda: self._advance_samples(step), self._regions, move, nothing
         )
-        first = self._table.layout.first
-        numbers = np.empty(changes.shape, dtype=np.int32)
-        shift = np.empty((len(changes), len(first)), dtype=np.uint8)
-        round_to_fit(changes, first, numbers, shift)
-        return Changes(numbers, shift)
+        return narrowed(changes, self._table.layout.first)
 
     def _advance_samples(self, step: Step) -> None:
         self._sums = self._loss.advance(step, self._regions, self._team)

@@ -22,7 +22,7 @@ from gpustump.engines.cluster.questions import Changes, Majority, Run, Tally, un
 from gpustump.engines.cluster.sums_source import ClusterSums
 from gpustump.engines.cluster.table import ClusterTable
 from gpustump.engines.contract import Beginning, Cut, Step, Totals, split_at
-from gpustump.engines.cpu.histogram.estimates import Expected, Move, add_rounded, move_slots
+from gpustump.engines.cpu.histogram.estimates import Expected, Move, move_slots
 from gpustump.engines.cpu.split.split_search import Counts, SplitSearch
 from gpustump.engines.objective import Objective
 from gpustump.engines.threads import Team
@@ -30,7 +30,7 @@ from gpustump.learners.hypothesis import N_REGIONS, Partition
 
 _LARGEST_MINORITY = 0.4
 """If a step's smaller regions hold a larger share of the samples, all samples are added up. On one
-machine that is 0.6 (`estimates`); here bins are larger, and refining those that vague
+machine that is 0.5 (`estimates`); here bins are larger, and refining those that vague
 estimates leave takes more time."""
 
 _LEAST_CODES = 2**21
@@ -136,7 +136,8 @@ class ClusterState:
         """Add a step's votes to the scores, and multiply weights or odds by its factors."""
         majority = None
         self._bins.expect_nothing()
-        if (known := self._split.follow(step)) is not None:
+        known = self._split.follow(step)
+        if known is not None and not self._run.objective.is_of_quantity:
             counts, move = known
             is_minority_small = sum(counts) - max(counts) <= _LARGEST_MINORITY * sum(counts)
             follows = is_minority_small and self._codes_of_shard >= _LEAST_CODES
@@ -216,8 +217,10 @@ class _Bins:
     def _change(self, answers: Sequence[Changes]) -> None:
         """Add what shards say of the minority, which they have rounded to within half a unit."""
         error = np.zeros(self.error.shape)
-        for own in answers:
-            add_rounded(*own, self._common.kept, self._feature, self.sums, error)
+        for numbers, shift in answers:
+            by_slot = shift[:, self._feature].astype(np.int64)
+            self.sums += numbers[:, self._common.kept].astype(np.int64) << by_slot
+            error += (1 << by_slot) >> 1
         self.error += error
         assert self._expected is not None  # a step that is followed
         self._expected.error[:] += error

@@ -77,9 +77,6 @@ class CodedState:
             self._loss = loss_of(labels, units, objective)
             self._bins = ResidualSums(table, self._loss, objective)
             self._source = CodedSums.of_terms(table, self._loss.terms)
-            if len(self._loss.units) == 1:
-                unit = int(self._loss.units[0])
-                self._source = CodedSums.of_residuals(table, self._loss.terms, unit)
         else:
             self._loss = loss_of(labels, units, objective)
             self._source = CodedSums.of_terms(table, self._loss.terms)
@@ -88,8 +85,7 @@ class CodedState:
             self._loss.start_from(beginning)
         self._regions = CodedRegions(table)
         least = int(units.min()) if objective.loss == "squared_error" else 1
-        has_amounts = isinstance(self._bins, AmountSums)
-        counts = Counts(table.n_samples, table.n_missing, least, are_amounts=has_amounts)
+        counts = Counts(table.n_samples, table.n_missing, least)
         self._finder = SplitSearch(table.layout, counts, objective, table.team)
         self._found: tuple[Partition, Cut] | None = None
         self._is_behind = False  # whether the sums over bins wait for the next search
@@ -165,7 +161,7 @@ class CodedState:
     def _is_followed(self, counts: Sequence[int], move: Move) -> bool:
         """Whether the sums over bins are to be estimated after a step."""
         assert not isinstance(self._bins, RowSums)
-        follows = is_worth_following(counts, self._table.columns.n_columns)
+        follows = is_worth_following(counts)
         self._bins.expect(move, follows=follows)
         return follows
 

@@ -23,16 +23,12 @@ from gpustump.engines.contract import (
 )
 from gpustump.engines.cpu.histogram.category_sums import category_sums
 from gpustump.engines.cpu.loss.losses import loss_of
-from gpustump.engines.cpu.loss.regions import mark_by_position, mark_by_value
+from gpustump.engines.cpu.loss.regions import mark_by_value
 from gpustump.engines.cpu.loss.terms import SampleSums, region_sums
 from gpustump.engines.cpu.split.scan import ScanSearch
-from gpustump.engines.cpu.table.sorted_table import STUMP
 from gpustump.engines.integer_weights import in_units
 from gpustump.engines.objective import Objective
 from gpustump.learners.hypothesis import Partition
-
-Place = tuple[int, int | None, int | None]
-"""The feature, `after` and `position` of a cut."""
 
 
 class ScannedState:
@@ -74,8 +70,7 @@ class ScannedState:
         if beginning is not None:
             self.loss.start_from(beginning)
         self.regions = np.zeros(table.n_samples, dtype=np.uint8)
-        self._parted: Partition | Place | None = None  # whose regions these are
-        self._found: Cut | None = None
+        self._marked: tuple[Any, ...] | None = None  # whose regions these are
         self._total(self.loss.begin(table.team))
         self._finder = self._new_finder()
 
@@ -94,21 +89,16 @@ class ScannedState:
 
     def best_cut(self) -> Cut:
         """The largest cut."""
-        cut = self._finder.best_cut(self.loss.terms, self.sums.by_output)
-        self._found = cut
-        if self.objective.has_signs and self.objective.learner == "stump":
-            if cut.position is None:
-                return constant_cut(self.totals.signed)
-            self._found = with_signs(
-                cut, self.region_sums(split_at(self.table, cut)), self.objective
-            )
-        return self._found
+        cut: Cut = self._finder.best_cut(self.loss.terms, self.sums.by_output)
+        if not self.objective.has_signs or self.objective.learner == "interval":
+            return cut
+        if cut.position is None:
+            return constant_cut(self.totals.signed)
+        return with_signs(cut, self.region_sums(split_at(self.table, cut)), self.objective)
 
     def region_sums(self, hypothesis: Partition) -> np.ndarray:
         """See `engines.contract.State`."""
-        found = self._found
-        is_found = found is not None and self.table.has_cut(found, hypothesis)
-        self._part(hypothesis, found if is_found else None)
+        self._mark(hypothesis)
         return region_sums(self.loss.terms, self.regions, self.table.team)
 
     def sums_over_each(self, hypotheses: Sequence[Partition]) -> np.ndarray:
@@ -121,28 +111,18 @@ class ScannedState:
 
     def advance(self, step: Step) -> None:
         """Add a step's votes to the scores, and multiply the samples' numbers by its factors."""
-        self._part(step.hypothesis, step.cut)
+        self._mark(step.hypothesis)
         self._total(self.loss.advance(step, self.regions, self.table.team))
 
-    def _part(self, hypothesis: Partition, cut: Cut | None) -> None:
-        """Find the region of each sample; `cut` is the hypothesis's cut, if known."""
-        key = hypothesis if cut is None else (cut.feature, cut.after, cut.position)
-        if self._parted == key:
+    def _mark(self, hypothesis: Partition) -> None:
+        """Find the region of each sample, unless it is known."""
+        key = hypothesis.feature, tuple(hypothesis.thresholds), tuple(hypothesis.slices)
+        if self._marked == key:
             return
-        self._parted = None
-        if cut is None:
-            values = self.table.values(hypothesis.feature)
-            mark_by_value(values, hypothesis, self.regions, self.table.team)
-        else:
-            self._mark(cut)
-        self._parted = key
-
-    def _mark(self, cut: Cut) -> None:
-        """Write the region of each sample."""
-        own, n_present = self.table.order[cut.feature], int(self.table.n_present[cut.feature])
-        position = n_present - 1 if cut.position is None else cut.position
-        after = STUMP if cut.after is None else cut.after
-        mark_by_position(own, n_present, after, position, self.regions)
+        self._marked = None
+        values = self.table.values(hypothesis.feature)
+        mark_by_value(values, hypothesis, self.regions, self.table.team)
+        self._marked = key
 
     def _total(self, sums: SampleSums) -> None:
         """Set the sums over all samples."""

@@ -64,5 +64,5 @@ class SortedState(ScannedState):
 
     def take_made(self, sums: np.ndarray) -> None:
         """Set the sums over all samples after rounds that were made in batches."""
-        self._parted = self._found = None
+        self._marked = None
         self._total(SampleSums(sums))

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from gpustump import arrays
-from gpustump.engines.contract import Cut
 from gpustump.engines.cpu.scanned import ScannedState
 from gpustump.engines.cpu.split.sparse_splits import SparseSearch
 from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS, SECOND, Partition
@@ -20,9 +19,6 @@ class SparseState(ScannedState):
 
     def _new_finder(self) -> Any:
         return SparseSearch(self.table, self.objective)
-
-    def _mark(self, cut: Cut) -> None:
-        self.table.mark(cut, self.regions)
 
     def sums_over_each(self, hypotheses: Sequence[Partition]) -> np.ndarray:
         """`region_sums` of each of several splits; only listed samples are read."""

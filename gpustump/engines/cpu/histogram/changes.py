@@ -12,10 +12,14 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from gpustump.engines.cpu.histogram.estimates import HESSIAN_BITS, ROUGHER, spread
-from gpustump.engines.cpu.histogram.histograms import CHUNK, COLUMNS_AT_ONCE, clear_column
+from gpustump.engines.cpu.histogram.histograms import (
+    CHUNK,
+    COLUMNS_AT_ONCE,
+    add_single,
+    clear_column,
+)
 from gpustump.engines.cpu.runtime.compiling import Integers, group, inner
 from gpustump.engines.cpu.runtime.crew import parallel
-from gpustump.engines.cpu.runtime.prefetching import prefetch
 from gpustump.engines.cpu.table.columns import PART_BITS, Columns, Histograms
 from gpustump.engines.threads import Team
 
@@ -39,14 +43,14 @@ class Changes(NamedTuple):
         How many samples a piece has.
     sample : ndarray (n_samples,) of uint32
         Counted from the piece's first sample.
-    amount : ndarray (n_samples,) of int64
+    amount : ndarray (n_samples, 1) of int64
     n_front, n_back : ndarray (n_pieces,) of int64
         How many samples are listed at the front and at the back of each piece.
     """
 
     piece: int
     sample: Annotated[np.ndarray, "uint32[::1]"]
-    amount: Integers
+    amount: Annotated[np.ndarray, "int64[:, ::1]"]
     n_front: Integers
     n_back: Integers
 
@@ -54,7 +58,7 @@ class Changes(NamedTuple):
     def empty(cls, n_samples: int, team: Team) -> Changes:
         n_pieces, piece = team.pieces(n_samples, CHUNK)
         return cls(
-            piece, np.empty(n_samples, dtype=np.uint32), np.empty(n_samples, dtype=np.int64),
+            piece, np.empty(n_samples, dtype=np.uint32), np.empty((n_samples, 1), dtype=np.int64),
             np.zeros(n_pieces, dtype=np.int64), np.zeros(n_pieces, dtype=np.int64),
         )  # fmt: skip
 
@@ -153,7 +157,7 @@ def list_minority(piece, terms, regions, move, output, changes):  # type: ignore
                 hessian += np.int64(np.rint(curve * more))
                 expected = packed(expected, hessian, move.shift)
             changes.sample[place] = i - begin
-            changes.amount[place] = -expected
+            changes.amount[place, 0] = -expected
             front += is_positive
             back -= np.uint64(1) - is_positive
     changes.n_front[piece] = front - np.uint64(begin)
@@ -175,62 +179,7 @@ def list_changes(piece, terms, move, output, changes):  # type: ignore[no-untype
             now = abs(gradient[i])
             if has_hessians:
                 now = packed(now, terms.hessian[output, i], move.shift)
-            changes.amount[place] += now
-
-
-@inner(
-    "void(CODE[:, ::1], int64, int64[:, ::1], int64, int64, uint32[::1], int64[::1], int64)",
-    CODE=("uint8", "uint16"),
-)
-def _add_four(codes, shift, histograms, column, start, index, amount, ahead):  # type: ignore[no-untyped-def]
-    """Add to the histograms of four columns. Bins are codes without their `shift` lowest bits."""
-    shift = np.uint64(shift)
-    c0, c1 = codes[column, start:], codes[column + 1, start:]
-    c2, c3 = codes[column + 2, start:], codes[column + 3, start:]
-    h0, h1 = histograms[column], histograms[column + 1]
-    h2, h3 = histograms[column + 2], histograms[column + 3]
-    for t in range(len(index) - ahead if ahead > 0 else 0):
-        soon = np.uint64(index[t + ahead])
-        prefetch(c0, soon)
-        prefetch(c1, soon)
-        prefetch(c2, soon)
-        prefetch(c3, soon)
-        i, by = index[t], amount[t]
-        h0[np.uint64(c0[i]) >> shift] += by
-        h1[np.uint64(c1[i]) >> shift] += by
-        h2[np.uint64(c2[i]) >> shift] += by
-        h3[np.uint64(c3[i]) >> shift] += by
-    for t in range(max(0, len(index) - ahead) if ahead > 0 else 0, len(index)):
-        i, by = index[t], amount[t]
-        h0[np.uint64(c0[i]) >> shift] += by
-        h1[np.uint64(c1[i]) >> shift] += by
-        h2[np.uint64(c2[i]) >> shift] += by
-        h3[np.uint64(c3[i]) >> shift] += by
-
-
-@inner(
-    "void(CODE[::1], int64, int64[::1], uint32[::1], int64[::1])",
-    CODE=("uint8", "uint16"),
-)
-def _add_one(codes, shift, histogram, index, amount):  # type: ignore[no-untyped-def]
-    shift = np.uint64(shift)
-    for t in range(len(index)):
-        histogram[np.uint64(codes[index[t]]) >> shift] += amount[t]
-
-
-@inner(
-    "void(CODE[:, ::1], int64, int64[:, ::1], int64, int64, int64, uint32[::1], int64[::1], int64)",
-    CODE=("uint8", "uint16"),
-)
-def _add_to(codes, shift, histograms, low, high, start, index, amount, ahead):  # type: ignore[no-untyped-def]
-    """Add amounts to the histograms of the columns from `low` to `high` of one array of codes."""
-    column = low
-    while column + COLUMNS_AT_ONCE <= high:
-        _add_four(codes, shift, histograms, column, start, index, amount, ahead)
-        column += COLUMNS_AT_ONCE
-    while column < high:
-        _add_one(codes[column, start:], shift, histograms[column], index, amount)
-        column += 1
+            changes.amount[place, 0] += now
 
 
 @parallel("void(int64, Columns, Histograms, int64, int64, Changes, int64)")
@@ -249,10 +198,8 @@ def _add(part, columns, histograms, plane, size, changes, ahead):  # type: ignor
             last = begin + changes.n_front[piece] if sign == 0 else stop
             index, amount = changes.sample[first:last], changes.amount[first:last]
             wide, narrow = own.wide[sign], own.narrow[sign]
-            _add_to(
-                columns.wide, PART_BITS, wide, low, min(high, n_wide), begin, index, amount, ahead
-            )
-            low_narrow = max(low - n_wide, 0)
-            _add_to(
-                columns.narrow, 0, narrow, low_narrow, high - n_wide, begin, index, amount, ahead
+            own_wide, own_narrow = min(high, n_wide), max(low - n_wide, 0)
+            add_single(columns.wide, PART_BITS, wide, low, own_wide, begin, index, amount, ahead)
+            add_single(
+                columns.narrow, 0, narrow, own_narrow, high - n_wide, begin, index, amount, ahead
             )

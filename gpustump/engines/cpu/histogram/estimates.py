@@ -31,16 +31,12 @@ from typing import NamedTuple
 import numpy as np
 
 from gpustump.engines.contract import Cut, Step
-from gpustump.engines.cpu.runtime.compiling import Floats, group, inner, kernel
+from gpustump.engines.cpu.runtime.compiling import Floats, group, inner
 from gpustump.engines.cpu.runtime.crew import parallel
 from gpustump.engines.objective import Objective
 
-_LARGEST_MINORITY, _LARGEST_MINORITY_IN_CACHE = 0.6, 0.45
-"""If the minority is a larger share of the samples, adding up all samples takes less time. The
-second share is for tables whose codes fit into the nearer caches, where adding up is fast."""
-
-_CODES_IN_CACHE = 2**24
-"""How many codes these caches hold, about."""
+_LARGEST_MINORITY = 0.5
+"""If the minority is a larger share of the samples, adding up all samples takes less time."""
 
 HESSIAN_BITS, ROUGHER = 29, 6
 """Both integers of a sample of the minority are added as one word. The gradient is a multiple of
@@ -116,6 +112,8 @@ class Move(NamedTuple):
             The sums over the regions before the step.
         objective : Objective
         """
+        if objective.loss in ("softmax", "squared_error"):
+            return None
         majority = max(range(len(counts)), key=counts.__getitem__)
         factor = [
             own for negative, positive in step.factors[majority] for own in (positive, negative)
@@ -128,7 +126,7 @@ class Move(NamedTuple):
                 return None
             return cls(majority, 0, np.asarray(factor), nothing, nothing)
         largest = max(abs(math.log(own)) for own in factor)
-        if objective.loss == "softmax" or largest >= _LARGEST_LOGARITHM:
+        if largest >= _LARGEST_LOGARITHM:
             return None
         shift = _shift(step, majority, counts, sums)
         if shift is None:
@@ -167,58 +165,9 @@ def counts_of_regions(n_samples: int, n_missing: np.ndarray, cut: Cut) -> tuple[
     return first, present - first, missing
 
 
-def is_worth_following(counts: Sequence[int], n_columns: int) -> bool:
-    """Whether estimates take less time than adding up all samples.
-
-    Parameters
-    ----------
-    counts : sequence (n_regions,) of int
-        How many samples lie in each region.
-    n_columns : int
-    """
-    n_samples = sum(counts)
-    in_cache = n_samples * n_columns < _CODES_IN_CACHE
-    most = _LARGEST_MINORITY_IN_CACHE if in_cache else _LARGEST_MINORITY
-    return n_samples - max(counts) <= most * n_samples
-
-
-@kernel("void(int64[:, ::1], int64[::1], int32[:, ::1], uint8[:, ::1])")
-def round_to_fit(changes, first, numbers, shift):  # type: ignore[no-untyped-def]
-    """Write changes of sums over slots as `numbers` in units of 2**shift; see `add_rounded`.
-
-    Each feature, whose slots begin at `first`, has the smallest unit with which four bytes are
-    enough. `cluster.questions.narrowed` does this without a kernel; its unit may be twice as large.
-    """
-    for plane in range(len(changes)):
-        for j in range(len(first)):
-            end = first[j + 1] if j + 1 < len(first) else changes.shape[1]
-            own, into = changes[plane, first[j] : end], numbers[plane, first[j] : end]
-            most = 0
-            for s in range(len(own)):
-                most = max(most, abs(own[s]))
-            by = 0
-            while most >> by >= 1 << 30:
-                by += 1
-            half = (1 << by) >> 1
-            for s in range(len(own)):
-                into[s] = (own[s] + half) >> by
-            shift[plane, j] = by
-
-
-@kernel(
-    "void(Array(int32, 2, 'C', readonly=True), Array(uint8, 2, 'C', readonly=True), int64[::1],"
-    " int64[::1], int64[:, ::1], float64[:, ::1])"
-)
-def add_rounded(numbers, shift, place, feature, sums, error):  # type: ignore[no-untyped-def]
-    """Add numbers in units of 2**shift, rounded to within half of one, to the sums over slots.
-
-    `place` says where among the numbers that of each slot is, `feature` whose shift it has.
-    """
-    for plane in range(len(sums)):
-        for s in range(len(place)):
-            by = np.int64(shift[plane, feature[s]])
-            sums[plane, s] += np.int64(numbers[plane, place[s]]) << by
-            error[plane, s] += float((1 << by) >> 1)
+def is_worth_following(counts: Sequence[int]) -> bool:
+    """Whether estimates take less time than adding up all samples, `counts` of each region."""
+    return sum(counts) - max(counts) <= _LARGEST_MINORITY * sum(counts)
 
 
 @inner("float64(float64, float64)")

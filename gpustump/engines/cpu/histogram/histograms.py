@@ -17,6 +17,7 @@ import numpy as np
 from gpustump.engines.cpu.loss.terms import Terms  # noqa: F401  # signatures name it
 from gpustump.engines.cpu.runtime.compiling import Bytes, Integers, group, inner
 from gpustump.engines.cpu.runtime.crew import claim, parallel
+from gpustump.engines.cpu.runtime.prefetching import prefetch
 from gpustump.engines.cpu.table.bin_layout import BinLayout
 from gpustump.engines.cpu.table.bundles import Bundles
 from gpustump.engines.cpu.table.columns import (
@@ -33,6 +34,12 @@ CHUNK = 8192
 """How many samples go through all steps at once."""
 
 COLUMNS_AT_ONCE = 4
+
+LISTS = {
+    "CODE": ("uint8", "uint16", "uint8", "uint16"),
+    "INDEX": ("uint16", "uint16", "uint32", "uint32"),
+}
+"""Codes of both widths, and samples counted from the start of a chunk, or of something longer."""
 
 _LANE_SAMPLES = 64 * NARROW_BINS
 """With fewer samples for each thread, threads take columns and not samples."""
@@ -219,20 +226,33 @@ def clear_column(histograms, column):  # type: ignore[no-untyped-def]
 
 
 @inner(
-    "void(CODE[:, ::1], int64, int64[:, ::1], int64, int64, uint16[::1], int64[:, ::1])",
-    CODE=("uint8", "uint16"),
+    "void(CODE[:, ::1], int64, int64[:, ::1], int64, int64, INDEX[::1], int64[:, ::1], int64)",
+    **LISTS,
 )
-def _add_four(codes, shift, histograms, column, start, index, amount):  # type: ignore[no-untyped-def]
+def _add_four(codes, shift, histograms, column, start, index, amount, ahead):  # type: ignore[no-untyped-def]
     """Add one integer of each sample to the histograms of four columns.
 
-    Bins are codes without their `shift` lowest bits.
+    Bins are codes without their `shift` lowest bits. Codes are prefetched so many samples ahead,
+    unless that is 0.
     """
     shift = np.uint64(shift)
     c0, c1 = codes[column, start:], codes[column + 1, start:]
     c2, c3 = codes[column + 2, start:], codes[column + 3, start:]
     h0, h1 = histograms[column], histograms[column + 1]
     h2, h3 = histograms[column + 2], histograms[column + 3]
-    for t in range(len(index)):
+    n_ahead = max(0, len(index) - ahead) if ahead > 0 else 0
+    for t in range(n_ahead):
+        soon = np.uint64(index[t + ahead])
+        prefetch(c0, soon)
+        prefetch(c1, soon)
+        prefetch(c2, soon)
+        prefetch(c3, soon)
+        i, by = index[t], amount[t, 0]
+        h0[np.uint64(c0[i]) >> shift] += by
+        h1[np.uint64(c1[i]) >> shift] += by
+        h2[np.uint64(c2[i]) >> shift] += by
+        h3[np.uint64(c3[i]) >> shift] += by
+    for t in range(n_ahead, len(index)):
         i, by = index[t], amount[t, 0]
         h0[np.uint64(c0[i]) >> shift] += by
         h1[np.uint64(c1[i]) >> shift] += by
@@ -240,11 +260,27 @@ def _add_four(codes, shift, histograms, column, start, index, amount):  # type: 
         h3[np.uint64(c3[i]) >> shift] += by
 
 
-@inner("void(CODE[::1], int64, int64[::1], uint16[::1], int64[:, ::1])", CODE=("uint8", "uint16"))
+@inner("void(CODE[::1], int64, int64[::1], INDEX[::1], int64[:, ::1])", **LISTS)
 def _add_one(codes, shift, histogram, index, amount):  # type: ignore[no-untyped-def]
     shift = np.uint64(shift)
     for t in range(len(index)):
         histogram[np.uint64(codes[index[t]]) >> shift] += amount[t, 0]
+
+
+@inner(
+    "void(CODE[:, ::1], int64, int64[:, ::1], int64, int64, int64, INDEX[::1], int64[:, ::1],"
+    " int64)",
+    **LISTS,
+)
+def add_single(codes, shift, histograms, low, high, start, index, amount, ahead):  # type: ignore[no-untyped-def]
+    """Add one integer of each sample to the columns from `low` to `high` of an array of codes."""
+    column = low
+    while column + COLUMNS_AT_ONCE <= high:
+        _add_four(codes, shift, histograms, column, start, index, amount, ahead)
+        column += COLUMNS_AT_ONCE
+    while column < high:
+        _add_one(codes[column, start:], shift, histograms[column], index, amount)
+        column += 1
 
 
 @inner(
@@ -281,20 +317,15 @@ def _add_pairs_to_one(codes, shift, histogram, index, amount):  # type: ignore[n
 )
 def _add_to(codes, shift, histograms, low, high, start, index, amount):  # type: ignore[no-untyped-def]
     """Add amounts to the histograms of the columns from `low` to `high` of one array of codes."""
-    column = low
     if amount.shape[1] == 1:
-        while column + 4 <= high:
-            _add_four(codes, shift, histograms, column, start, index, amount)
-            column += 4
-        while column < high:
-            _add_one(codes[column, start:], shift, histograms[column], index, amount)
-            column += 1
-    else:
-        while column + 2 <= high:
-            _add_pairs_to_two(codes, shift, histograms, column, start, index, amount)
-            column += 2
-        if column < high:
-            _add_pairs_to_one(codes[column, start:], shift, histograms[column], index, amount)
+        add_single(codes, shift, histograms, low, high, start, index, amount, 0)
+        return
+    column = low
+    while column + 2 <= high:
+        _add_pairs_to_two(codes, shift, histograms, column, start, index, amount)
+        column += 2
+    if column < high:
+        _add_pairs_to_one(codes[column, start:], shift, histograms[column], index, amount)
 
 
 @inner("void(Columns, Histograms, int64, int64[::1], int64, Listed)")

@@ -18,7 +18,7 @@ from gpustump.engines.cpu.loss.margins import CHUNK, add_votes_of_classes, repea
 from gpustump.engines.cpu.loss.terms import Terms
 from gpustump.engines.cpu.runtime.compiling import Floats, group, inner, kernel
 from gpustump.engines.cpu.runtime.crew import parallel
-from gpustump.engines.cpu.runtime.vectors import adding, copying, dividing, multiplying
+from gpustump.engines.cpu.runtime.vectors import adding, dividing, multiplying
 from gpustump.engines.cpu.table.columns import aligned
 from gpustump.engines.integer_weights import FLOOR, LEAST_PRODUCT
 
@@ -28,7 +28,7 @@ VECTOR = 4
 TILE = 64
 """How many samples are processed at once: their numbers stay in the nearest cache."""
 
-_add, _copy = adding(VECTOR), copying(VECTOR)
+_add = adding(VECTOR)
 _multiply, _divide = multiplying(VECTOR, LEAST_PRODUCT), dividing(VECTOR, FLOOR)
 
 
@@ -184,13 +184,6 @@ def add_row(sums, at, rows, place, width):  # type: ignore[no-untyped-def]
     """Add the row that begins at `place` to the sums that begin at `at`."""
     for k in range(width // VECTOR):
         _add(sums, np.uint64(at + VECTOR * k), rows, np.uint64(place + VECTOR * k))
-
-
-@inner("void(float64[::1], int64, float64[::1], int64, int64)")
-def copy_row(numbers, at, rows, place, width):  # type: ignore[no-untyped-def]
-    """Copy the row that begins at `place` to `at`."""
-    for k in range(width // VECTOR):
-        _copy(numbers, np.uint64(at + VECTOR * k), rows, np.uint64(place + VECTOR * k))
 
 
 @inner("void(SoftmaxRows, uint8[::1], float64[::1], int64, float64[::1])")

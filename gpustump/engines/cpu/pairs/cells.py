@@ -10,6 +10,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from gpustump.engines.cpu.runtime.compiling import Bytes, Floats, Integers, group, inner, kernel
+from gpustump.engines.cpu.split.split_scores import gain
 
 
 @group
@@ -97,14 +98,6 @@ def _run_up(cells, n_rows, n_columns):  # type: ignore[no-untyped-def]
                 cells[a, number, b] = row + (cells[a - 1, number, b] if a > 0 else 0)
 
 
-@inner("float64(int64, int64, float64)")
-def _gain(gradient, hessian, l2):  # type: ignore[no-untyped-def]
-    """A region's part of a score."""
-    divisor = np.float64(hessian) + l2
-    gradient = np.float64(gradient)
-    return (gradient * gradient) / (divisor if divisor > 1.0 else 1.0)
-
-
 @inner(
     "void(int64[::1], int64[::1], int64[::1], int64[::1], int64, int64, int64, int64, float64,"
     " float64[::1])"
@@ -118,8 +111,8 @@ def _add_scores(g, h, g_other, h_other, g_one, h_one, g_all, h_all, l2, scores):
         g_below, h_below = g_one - g[b], h_one - h[b]
         g_beside, h_beside = g_other[b] - g[b], h_other[b] - h[b]
         g_rest, h_rest = g_all - g_one - g_beside, h_all - h_one - h_beside
-        across = _gain(g[b], h[b], l2) + _gain(g_rest, h_rest, l2)
-        scores[b] += across + (_gain(g_below, h_below, l2) + _gain(g_beside, h_beside, l2))
+        across = gain(g[b], h[b], l2) + gain(g_rest, h_rest, l2)
+        scores[b] += across + (gain(g_below, h_below, l2) + gain(g_beside, h_beside, l2))
 
 
 @inner("void(int64[:, :, ::1], int64, int64, int64, int64, int64, float64, float64[::1])")

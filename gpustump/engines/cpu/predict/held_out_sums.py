@@ -83,13 +83,13 @@ class HeldOutSums:
         self, scores: np.ndarray, weights: np.ndarray, table: _Table, bits: int
     ) -> list[int]:
         """The sum of the weighted losses of the softmax, as its only item."""
-        return self._added_up(_add_softmax, scores, 1, weights, LossTable(*table), bits)
+        return self._added_up(_add_shares, scores, 1, weights, LossTable(*table), bits, False)
 
     def logistic_shares(
         self, scores: np.ndarray, weights: np.ndarray, table: _Table, bits: int
     ) -> list[int]:
         """The same with the class's share of the logistic probabilities of all classes."""
-        return self._added_up(_add_logistic_shares, scores, 1, weights, LossTable(*table), bits)
+        return self._added_up(_add_shares, scores, 1, weights, LossTable(*table), bits, True)
 
     def _added_up(
         self, kernel: Callable[..., None], scores: np.ndarray, n_sums: int, *rest: Any
@@ -227,7 +227,7 @@ def add_logistic(scores, classes, weights, table, bits, sums, low, high):  # typ
 
 
 @inner(_ADD_LOSSES.replace("LossTable, int64,", "LossTable, int64, boolean,"))
-def _add_shares(scores, classes, weights, table, bits, of_logistic, sums, low, high):  # type: ignore[no-untyped-def]
+def add_shares(scores, classes, weights, table, bits, of_logistic, sums, low, high):  # type: ignore[no-untyped-def]
     """Add -ln of the class's share of exp(x) over all outputs: x is the score, or the logarithm of
     its logistic function."""
     nodes, drops, node_bits = table
@@ -252,11 +252,6 @@ def _add_shares(scores, classes, weights, table, bits, of_logistic, sums, low, h
         sums[0] += total
 
 
-@inner(_ADD_LOSSES)
-def add_softmax(scores, classes, weights, table, bits, sums, low, high):  # type: ignore[no-untyped-def]
-    _add_shares(scores, classes, weights, table, bits, False, sums, low, high)
-
-
 @parallel("void(int64, float64[:, ::1], int64[::1], int64[::1], int64, int64[:, ::1])")
 def _add_right(piece, scores, classes, units, size, sums):  # type: ignore[no-untyped-def]
     low = piece * size
@@ -275,15 +270,8 @@ def _add_logistic(piece, scores, classes, weights, table, bits, size, sums):  # 
     add_logistic(scores, classes, weights, table, bits, sums[piece], low, high)
 
 
-@parallel(_ADD_PIECES)
-def _add_softmax(piece, scores, classes, weights, table, bits, size, sums):  # type: ignore[no-untyped-def]
+@parallel(_ADD_PIECES.replace("LossTable, int64,", "LossTable, int64, boolean,"))
+def _add_shares(piece, scores, classes, weights, table, bits, of_logistic, size, sums):  # type: ignore[no-untyped-def]
     low = piece * size
     high = min(low + size, len(scores))
-    _add_shares(scores, classes, weights, table, bits, False, sums[piece], low, high)
-
-
-@parallel(_ADD_PIECES)
-def _add_logistic_shares(piece, scores, classes, weights, table, bits, size, sums):  # type: ignore[no-untyped-def]
-    low = piece * size
-    high = min(low + size, len(scores))
-    _add_shares(scores, classes, weights, table, bits, True, sums[piece], low, high)
+    add_shares(scores, classes, weights, table, bits, of_logistic, sums[piece], low, high)

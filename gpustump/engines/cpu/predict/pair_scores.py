@@ -12,8 +12,10 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from gpustump import arrays
-from gpustump.engines.cpu.predict.prediction import KEYS, as_keys, count, keys_of
+from gpustump.engines.cpu.predict.prediction import keys_of
 from gpustump.engines.cpu.runtime.compiling import Bytes, Integers, group, inner, kernel
+from gpustump.engines.cpu.table.keys import KEYS, as_keys, count
+from gpustump.engines.cpu.table.source_table import codable
 from gpustump.engines.threads import Team, ranges, threads_of
 from gpustump.learners.pair_table import PairTable
 from gpustump.learners.thresholds import rounded_down
@@ -99,9 +101,8 @@ def add_pairs(
 
     def look_up(part: tuple[int, int]) -> None:
         rows = X[slice(*part)]
-        if not as_it_is:  # only the columns in use, as float32 or float64
-            rows = arrays.as_working(rows[:, layout.features])
-            rows = rows.astype(np.float32) if rows.dtype == np.float16 else rows
+        if not as_it_is:  # only the columns in use
+            rows = codable(rows[:, layout.features])
         _add_pairs(rows.view(width), used, found, *part)
 
     pieces = ranges(X.shape[0], _PIECE)

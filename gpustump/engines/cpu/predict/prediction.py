@@ -19,6 +19,8 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.engines.cpu.runtime.compiling import Integers, group, inner, kernel
+from gpustump.engines.cpu.table.keys import KEYS, as_keys, count
+from gpustump.engines.cpu.table.source_table import codable
 from gpustump.engines.threads import Team, ranges, threads_of
 from gpustump.learners.step_table import StepTable, StepTables
 from gpustump.learners.thresholds import rounded_down
@@ -29,15 +31,9 @@ _TILE = 512
 _PIECE = 16 * _TILE
 """Rows that a thread takes at a time."""
 
-_FEW = 24
-"""Up to this number, thresholds are compared one by one."""
-
 _COMBINATIONS = 1024
 """The most places in a group's table, unless one feature alone has more: it must fit into the
 nearest cache."""
-
-
-KEYS = ("int32", "int64")
 
 
 @group
@@ -98,9 +94,8 @@ def scores(
 
     def look_up(part: tuple[int, int]) -> None:
         rows = X[slice(*part)]
-        if not as_it_is:  # only the columns in use, as float32 or float64
-            rows = arrays.as_working(rows[:, layout.features])
-            rows = rows.astype(np.float32) if rows.dtype == np.float16 else rows
+        if not as_it_is:  # only the columns in use
+            rows = codable(rows[:, layout.features])
         _add_votes(rows.view(width), used, found, lacking, *part)
 
     pieces = ranges(X.shape[0], _PIECE)
@@ -133,70 +128,8 @@ def _layout(constant: np.ndarray, tables: StepTables, dtype: str) -> Layout:
 
 def keys_of(thresholds: np.ndarray) -> np.ndarray:
     """Thresholds as keys; those of float16 are converted to float32, which is exact."""
-    wide = thresholds.astype(np.float32) if thresholds.dtype == np.float16 else thresholds
-    keys: np.ndarray = arrays.order_keys(wide)
+    keys: np.ndarray = arrays.order_keys(codable(thresholds))
     return keys
-
-
-@inner("void(KEY[::1], KEY, int64, uint32[::1])", KEY=KEYS)
-def _count_one(keys, step, stride, places):  # type: ignore[no-untyped-def]
-    """Add a stride to the places of the rows above a threshold."""
-    stride = np.uint32(stride)
-    for i in range(len(places)):
-        places[i] += stride * np.uint32(step < keys[i])
-
-
-@inner("void(KEY[::1], KEY[::1], int64, uint32[::1])", KEY=KEYS)
-def _count_four(keys, steps, stride, places):  # type: ignore[no-untyped-def]
-    """Four thresholds at once: the places are read and written less often."""
-    stride = np.uint32(stride)
-    s, t, u, v = steps[0], steps[1], steps[2], steps[3]
-    for i in range(len(places)):
-        key = keys[i]
-        above = np.uint32(s < key) + np.uint32(t < key) + np.uint32(u < key) + np.uint32(v < key)
-        places[i] += stride * above
-
-
-@inner("void(KEY[::1], KEY[::1], int64, uint32[::1])", KEY=KEYS)
-def _count_many(keys, steps, stride, places):  # type: ignore[no-untyped-def]
-    """Any number of sorted thresholds, by bisection: each step is made for all rows."""
-    below = np.zeros(len(places), dtype=np.uint32)
-    length = len(steps)
-    while length > 0:
-        half = np.uint32((length + 1) // 2)
-        for i in range(len(places)):
-            below[i] += half * np.uint32(steps[below[i] + half - np.uint32(1)] < keys[i])
-        length -= half
-    for i in range(len(places)):
-        places[i] += np.uint32(stride) * below[i]
-
-
-@inner("void(KEY[::1], KEY[::1], int64, uint32[::1])", KEY=KEYS)
-def count(keys, steps, stride, places):  # type: ignore[no-untyped-def]
-    """Add a stride to each row's place for every threshold below it."""
-    done = 0
-    if len(steps) > _FEW:
-        _count_many(keys, steps, stride, places)
-        done = len(steps)
-    while done + 4 <= len(steps):
-        _count_four(keys, steps[done : done + 4], stride, places)
-        done += 4
-    while done < len(steps):
-        _count_one(keys, steps[done], stride, places)
-        done += 1
-
-
-@inner("void(Array(KEY, 1, 'A', readonly=True), KEY[::1])", KEY=KEYS)
-def as_keys(bits, keys):  # type: ignore[no-untyped-def]
-    """`arrays.order_keys` of floats' bit patterns: NaN above all, one key for both zeros."""
-    for i in range(len(keys)):  # a loop of its own, as the values are far apart in memory
-        keys[i] = bits[i]
-    highest = (1 << (8 * bits.itemsize - 1)) - 1
-    infinity = 0x7F800000 if bits.itemsize == 4 else 0x7FF0000000000000
-    for i in range(len(keys)):
-        bit = keys[i]
-        key = bit if bit >= 0 else -highest - 1 - bit
-        keys[i] = highest if key > infinity or key < -infinity else key
 
 
 @inner("boolean(KEY[::1])", KEY=KEYS)

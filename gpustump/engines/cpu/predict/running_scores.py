@@ -16,10 +16,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gpustump import arrays
-from gpustump.engines.cpu.predict.prediction import KEYS, as_keys, count
 from gpustump.engines.cpu.runtime.compiling import inner
 from gpustump.engines.cpu.runtime.crew import parallel
+from gpustump.engines.cpu.table.keys import KEYS, as_keys, count
+from gpustump.engines.cpu.table.source_table import ALL_ROWS, codable
 from gpustump.engines.threads import Team, threads_of
 from gpustump.learners.hypothesis import MISSING, Partition
 
@@ -31,9 +31,6 @@ _PIECE = 32 * _TILE
 
 _BITS: dict[int, type[np.int32] | type[np.int64]] = {4: np.int32, 8: np.int64}
 """Integers as wide as floats, by their bytes."""
-
-_ALL = np.empty(0, dtype=np.int64)
-"""Instead of row numbers: all rows."""
 
 _CACHE_LINE = 64
 _KEPT_BYTES = 2**26
@@ -76,18 +73,17 @@ class RunningScores:
         """A feature's values as float32 or float64, and the rows to use (empty for all)."""
         known = self._kept.get(feature)
         if known is not None:
-            return known, _ALL
+            return known, ALL_ROWS
         values, rows = self._X[:, feature], self._rows
         is_plain = values.dtype in (np.float32, np.float64) and values.flags.aligned
         is_room = len(self._scores) * values.itemsize <= self._bytes_left
         if is_plain and (abs(values.strides[0]) < _CACHE_LINE or not is_room):
-            return values, _ALL if rows is None else rows
-        values = arrays.as_working(values if rows is None else values[rows])
-        values = values.astype(np.float32) if values.dtype == np.float16 else values
+            return values, ALL_ROWS if rows is None else rows
+        values = codable(values if rows is None else values[rows])
         if values.nbytes <= self._bytes_left:
             values = self._kept[feature] = np.ascontiguousarray(values)
             self._bytes_left -= values.nbytes
-        return values, _ALL
+        return values, ALL_ROWS
 
     def now(self) -> np.ndarray:
         """The scores so far; the next `add` changes this array."""

@@ -54,7 +54,7 @@ from gpustump.engines.cpu.split.category_sets import NO_SETS, best_set, column_o
 from gpustump.engines.cpu.split.cut_scores import constant_key, key_of
 from gpustump.engines.cpu.split.scan import Round, ScanSearch, best_scanned
 from gpustump.engines.cpu.split.small_bins import BinSearch, Rows, look_at_columns, pack
-from gpustump.engines.cpu.table.sorted_table import STUMP, SortedTable
+from gpustump.engines.cpu.table.sorted_table import SortedTable
 from gpustump.engines.objective import Objective
 from gpustump.engines.powers import powers
 from gpustump.learners.hypothesis import N_REGIONS
@@ -418,7 +418,7 @@ def _make(  # type: ignore[no-untyped-def]
             mark_set(sets.numbers[column], sides, numbers.regions)
         else:
             own, n_present = columns.order[feature], columns.n_present[feature]
-            mark_by_position(own, n_present, STUMP, cut[1], numbers.regions)
+            mark_by_position(own, n_present, cut[1], numbers.regions)
         whole = Whole(totals[:, 1].sum(), numbers.gradient.size)
         if not _vote(columns, features, numbers, rule, whole, cut, column >= 0, regions, votes):
             return number

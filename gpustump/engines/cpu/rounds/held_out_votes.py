@@ -16,12 +16,12 @@ from gpustump.engines.cpu.predict.held_out_sums import (
     add_logistic,
     add_ratio,
     add_right,
-    add_softmax,
+    add_shares,
     add_squared,
 )
-from gpustump.engines.cpu.predict.prediction import KEYS, as_keys
 from gpustump.engines.cpu.predict.running_scores import set_ends
 from gpustump.engines.cpu.runtime.compiling import Floats, Integers, group, inner, kernel
+from gpustump.engines.cpu.table.keys import KEYS, as_keys
 from gpustump.engines.cpu.table.source_table import plain
 
 _NOTHING, _LOGISTIC, _SOFTMAX, _SQUARED, _POISSON, _GAMMA = range(6)
@@ -152,11 +152,11 @@ def _add_up(held_out, table, right, losses):  # type: ignore[no-untyped-def]
         add_ratio(scores, *amounts, held_out.exponentials, held_out.most, sign, losses)
         return
     add_right(scores, classes, held_out.units, right, 0, len(scores))
-    rest = (scores, classes, held_out.weights, table, held_out.bits, losses, 0, len(scores))
+    own, end = (scores, classes, held_out.weights, table, held_out.bits), len(scores)
     if held_out.kind == _LOGISTIC:
-        add_logistic(*rest)
+        add_logistic(*own, losses, 0, end)
     else:
-        add_softmax(*rest)
+        add_shares(*own, False, losses, 0, end)
 
 
 @inner("void(HeldOut, LossTable, int64, float64, float64[:, ::1], int64[::1], int64[::1])")

@@ -22,11 +22,6 @@ def adding(width: int) -> Any:
     return _operation(_INTEGER, width, lambda builder, own, more: builder.add(own, more))
 
 
-def copying(width: int) -> Any:
-    """A function `(numbers, at, others, place)` that replaces floats of one array by another's."""
-    return _operation(_FLOAT, width, lambda builder, own, more: more)
-
-
 def multiplying(width: int, least: float) -> Any:
     """A function `(numbers, at, factors, place)`: floats become their product, or `least` if that
     is not larger."""

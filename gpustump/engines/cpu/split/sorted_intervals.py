@@ -9,10 +9,13 @@ from gpustump.engines.cpu.loss.terms import Terms
 from gpustump.engines.cpu.runtime.compiling import inner
 from gpustump.engines.cpu.runtime.crew import parallel
 from gpustump.engines.cpu.split.cut_sums import left_of_cuts, missing_sums, position_of
-from gpustump.engines.cpu.table.sorted_table import ELEMENTS_AT_ONCE, STUMP, SortedTable
+from gpustump.engines.cpu.table.sorted_table import ELEMENTS_AT_ONCE, SortedTable
 
 _TOP = 1 << 62
 """Above all sums."""
+
+_STUMP = -1
+"""In kernels, `after` of a stump's cut: less than any position, so stumps come before intervals."""
 
 # A hypothesis is a tuple here, larger if it is better, in the order of `contract.Cut`: agreement,
 # minus the feature, minus `after`, minus `position`, polarity; then the sign of missing values.
@@ -47,7 +50,7 @@ def _as_cut(
     """The cut of a tuple; `NO_CUT` if there is none."""
     if agreement < 0:
         return NO_CUT
-    before = None if -after == STUMP else -after
+    before = None if -after == _STUMP else -after
     return Cut(-feature, -position, polarity, missing, agreement, before)
 
 
@@ -70,8 +73,8 @@ def _first_stump(order, left, present, extra, agreement, feature, vote):  # type
         fall = 2 * left[i] - present
         if abs(fall) + extra == agreement:
             at = position_of(order, i)
-            return agreement, -feature, -STUMP, -at, 1 if fall >= 0 else -1, vote
-    return agreement, -feature, -STUMP, 1 - len(order), 1 if present > 0 else -1, vote
+            return agreement, -feature, -_STUMP, -at, 1 if fall >= 0 else -1, vote
+    return agreement, -feature, -_STUMP, 1 - len(order), 1 if present > 0 else -1, vote
 
 
 @inner(
@@ -102,7 +105,7 @@ def _best_interval(order, n_present, units, total, low, high):  # type: ignore[n
 
     `units` are signed weights, `total` their sum.
     """
-    best, room = (-1, 0, -STUMP, 0, 1, 1), np.empty(order.shape[1], dtype=np.int64)
+    best, room = (-1, 0, -_STUMP, 0, 1, 1), np.empty(order.shape[1], dtype=np.int64)
     for j in range(low, high):
         own = order[j, : n_present[j]]
         missing, _ = missing_sums(order[j], n_present[j], units)

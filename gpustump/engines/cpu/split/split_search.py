@@ -49,14 +49,11 @@ class Counts(NamedTuple):
     n_missing : ndarray (n_features,) of int64
     least : int
         The smallest Hessian that a sample may have.
-    are_amounts : bool
-        Whether sums over bins are those of amounts; see `histogram.amount_sums`.
     """
 
     n_samples: int
     n_missing: np.ndarray
     least: int = 1
-    are_amounts: bool = False
 
 
 class SplitSearch:
@@ -75,9 +72,9 @@ class SplitSearch:
         self._features = np.arange(len(layout.first))
         self._is_apart = (counts.n_missing > 0) & (layout.n_bins > 0)
         self._may_be_apart = bool(self._is_apart.any())
-        has_shares = objective.loss in ("exponential", "logistic") or counts.are_amounts
+        has_shares = objective.loss in ("exponential", "logistic")
         self._skew = Skew(layout, objective, team) if has_shares else None
-        self._evaluator = Evaluator.of(objective, counts.least, are_amounts=counts.are_amounts)
+        self._evaluator = Evaluator.of(objective, counts.least)
         self._team = team
         self._found: tuple[Cut, np.ndarray] | None = None
 
@@ -131,20 +128,16 @@ class SplitSearch:
         (tuple (n_regions,) of int, Move) or None
             How many samples lie in each region, and what the step does to the largest one. None if
             the step's cut is not the one that was found last, if `Move.of` gives no estimate, or
-            for discrete votes of one output and quantities, whose sums are updated otherwise.
+            for discrete votes of one output, whose sums are updated otherwise.
         """
         sums, known = self.sums_of(step.cut), None
-        if self._skew is None:
-            self._found = None
-            return None
-        if self._objective.has_signs:
-            sums = None
-        if step.cut is not None and sums is not None:
+        if step.cut is not None and sums is not None and not self._objective.has_signs:
             counts = counts_of_regions(self._counts.n_samples, self._counts.n_missing, step.cut)
             move = Move.of(step, counts, sums, self._objective)
             known = None if move is None else (counts, move)
         self._found = None
-        self._skew.follow(step, None if known is None else known[0])
+        if self._skew is not None:
+            self._skew.follow(step, None if known is None else known[0])
         return known
 
     def _constant(self, totals: Sequence[Sequence[int]]) -> Cut:

@@ -18,7 +18,6 @@ from gpustump.engines.cpu.loss.softmax_rows import (
     TILE,
     SoftmaxRows,
     add_row,
-    copy_row,
     new_tile,
     round_up,
     set_integer,
@@ -101,11 +100,6 @@ class CodedSums:
         """From the two integers of each sample and output."""
         n_planes = (4 if len(terms.hessian) else 2) * len(terms.gradient)
         return cls(table, _add_up_terms, (terms,), n_planes)
-
-    @classmethod
-    def of_residuals(cls, table: CodedTable, terms: Terms, unit: int) -> CodedSums:
-        """From gradients alone, as all Hessians are `unit`."""
-        return cls(table, _add_up_residuals, (terms.gradient[0], unit), 4)
 
     @classmethod
     def of_rows(cls, table: CodedTable, rows: SoftmaxRows) -> CodedSums:
@@ -366,36 +360,14 @@ def _add_up_terms(piece, terms, order, segments, size, cells):  # type: ignore[n
             _add_up(own, terms.gradient[k], hessian, sums, segments.first[t])
 
 
-@parallel("void(int64, int64[::1], int64, int32[::1], Segments, int64, _Cells)")
-def _add_up_residuals(piece, gradient, unit, order, segments, size, cells):  # type: ignore[no-untyped-def]
-    """The same for one output whose Hessians are all `unit`."""
-    for t in range(piece * size, min((piece + 1) * size, len(segments.start))):
-        start, count = segments.start[t], segments.n_samples[t]
-        own, position = order[start : start + count], segments.position[t]
-        u, begin, total, positive = np.uint64(segments.first[t]), 0, 0, 0
-        for k in range(count):
-            amount = gradient[np.uint64(own[k] & SAMPLE)]
-            total += amount
-            positive += max(amount, 0)
-            if own[k] >= 0:
-                cells.begin[u] = start + begin
-                cells.last[u] = position + k
-                cells.is_open[u] = np.uint8(cells.are_parts) & np.uint8(k > begin)
-                cells.sums[0, u], cells.sums[1, u] = positive, positive - total
-                cells.sums[2, u] = unit * (k + 1 - begin)
-                total, positive = 0, 0
-                u += np.uint64(1)
-                begin = k + 1
-        cells.n_cells[t] = np.int64(u) - segments.first[t]
-
-
 @inner("void(int32[::1], SoftmaxRows, float64[::1], Tile)")
 def _gather(order, rows, probabilities, tile):  # type: ignore[no-untyped-def]
     """Compute the integers of at most `TILE` samples of an order."""
     width, differ = rows.width, len(rows.units) > 1
     for t in range(len(order)):
         i = np.int64(order[t] & SAMPLE)
-        copy_row(probabilities, t * width, rows.probabilities, i * width, width)
+        for k in range(width):
+            probabilities[np.uint64(t * width + k)] = rows.probabilities[np.uint64(i * width + k)]
         if differ:
             tile.units[t * width : (t + 1) * width] = rows.units[i]
     size = len(order) * width

@@ -27,9 +27,9 @@ from gpustump.engines.cpu.table import bundles
 from gpustump.engines.cpu.table.bin_layout import BinLayout
 from gpustump.engines.cpu.table.bundles import Bundles
 from gpustump.engines.cpu.table.columns import NARROW_BINS, PART_BITS, WIDE_BINS, Columns, Uncoded
-from gpustump.engines.cpu.table.cuts import Cuts, codable, cuts_of
+from gpustump.engines.cpu.table.cuts import Cuts, cuts_of
 from gpustump.engines.cpu.table.rows_by_code import PATIENCE, PartedSamples, list_bins
-from gpustump.engines.cpu.table.source_table import Source
+from gpustump.engines.cpu.table.source_table import Source, codable
 from gpustump.engines.threads import Team, ranges
 from gpustump.learners.thresholds import midpoint
 

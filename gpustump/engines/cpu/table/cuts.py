@@ -15,7 +15,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.engines.cpu.runtime.compiling import kernel
-from gpustump.engines.cpu.table.source_table import Source
+from gpustump.engines.cpu.table.source_table import Source, codable
 from gpustump.engines.threads import Team
 
 _SAMPLE = 2**14
@@ -82,12 +82,6 @@ def cuts_by_sample(keys: np.ndarray, limit: int, team: Team) -> list[Cuts]:
 
     team.each(choose, range(len(found)))
     return found
-
-
-def codable(values: np.ndarray) -> np.ndarray:
-    """Values as float32 or float64, without loss."""
-    values = arrays.as_working(values)
-    return values.astype(np.float32) if values.dtype == np.float16 else values
 
 
 @kernel("int64(int64[::1], int64, int64[::1])")

@@ -15,11 +15,9 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 import numpy as np
 
 from gpustump import arrays
-from gpustump.engines.contract import Cut
 from gpustump.engines.cpu.runtime.compiling import Bytes, Integers, group
 from gpustump.engines.cpu.table.source_table import Source
 from gpustump.engines.threads import Team, ranges
-from gpustump.learners.hypothesis import Partition
 from gpustump.learners.thresholds import midpoint
 
 ELEMENTS_AT_ONCE = 2**17
@@ -27,9 +25,6 @@ ELEMENTS_AT_ONCE = 2**17
 
 SAMPLE = np.int32(2**31 - 1)
 """Masks the sign bit out."""
-
-STUMP = -1
-"""In kernels, `after` of a stump's cut: less than any position, so stumps come before intervals."""
 
 
 @group
@@ -158,15 +153,6 @@ class SortedTable:
         if position + 1 >= self.n_present[feature]:
             return math.inf
         return midpoint(self._value(feature, position), self._value(feature, position + 1))
-
-    def has_cut(self, cut: Cut, hypothesis: Partition) -> bool:
-        """Whether a stump or split has the same regions as a cut."""
-        if cut.after is not None or hypothesis.feature != cut.feature:
-            return False
-        if cut.position is None or cut.position + 1 >= self.n_present[cut.feature]:
-            return hypothesis.thresholds == (math.inf,)
-        low, high = (float(self._value(cut.feature, cut.position + step)) for step in (0, 1))
-        return len(hypothesis.thresholds) == 1 and low <= hypothesis.thresholds[0] < high
 
     def _value(self, feature: int, position: int) -> Any:
         sample = int(self.order[feature, position] & SAMPLE)

@@ -10,10 +10,7 @@ import numpy as np
 from gpustump import arrays
 from gpustump.engines.category_table import hidden
 
-_ALL_ROWS = np.zeros(0, dtype=np.int64)
-
-
-_ALL = np.empty(0, dtype=np.int64)
+ALL_ROWS = np.empty(0, dtype=np.int64)
 """Instead of row numbers: all rows."""
 
 
@@ -62,7 +59,7 @@ class Source:
     @property
     def rows_for_kernels(self) -> np.ndarray:
         """`rows`; empty if all of them take part."""
-        return _ALL_ROWS if self.rows is None else self.rows
+        return ALL_ROWS if self.rows is None else self.rows
 
     @functools.cached_property
     def bits(self) -> tuple[np.ndarray, np.ndarray, int]:
@@ -113,6 +110,11 @@ def plain(X: np.ndarray, rows: np.ndarray | None) -> tuple[np.ndarray, np.ndarra
     A table of one of these types is not copied.
     """
     if X.dtype in (np.float32, np.float64) and X.flags.aligned:
-        return X, _ALL if rows is None else np.ascontiguousarray(rows, dtype=np.int64)
-    values = arrays.as_working(X if rows is None else X[rows])
-    return values.astype(np.float32) if values.dtype == np.float16 else values, _ALL
+        return X, ALL_ROWS if rows is None else np.ascontiguousarray(rows, dtype=np.int64)
+    return codable(X if rows is None else X[rows]), ALL_ROWS
+
+
+def codable(values: np.ndarray) -> np.ndarray:
+    """Values as float32 or float64, without loss."""
+    values = arrays.as_working(values)
+    return values.astype(np.float32) if values.dtype == np.float16 else values
