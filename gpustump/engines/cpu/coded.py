@@ -65,22 +65,18 @@ class CodedState:
         self._loss: Loss
         self._bins: BinSums | AmountSums | RowSums
         if objective.loss == "softmax":
-            loss = self._loss = SoftmaxRowsLoss(labels, units, objective.n_outputs)
-            self._source = CodedSums.of_rows(table, loss.rows)
-            self._bins = RowSums(table, loss.rows, objective)
-        elif objective.loss in ("poisson", "gamma"):
-            amounts = loss_of(labels, units, objective)
-            assert isinstance(amounts, RatioLoss)
-            self._loss, self._bins = amounts, AmountSums(table, amounts)
-            self._source = CodedSums.of_terms(table, amounts.terms)
-        elif objective.loss == "squared_error":
-            self._loss = loss_of(labels, units, objective)
-            self._bins = ResidualSums(table, self._loss, objective)
-            self._source = CodedSums.of_terms(table, self._loss.terms)
+            of_classes = self._loss = SoftmaxRowsLoss(labels, units, objective.n_outputs)
+            self._source = CodedSums.of_rows(table, of_classes.rows)
+            self._bins = RowSums(table, of_classes.rows, objective)
         else:
-            self._loss = loss_of(labels, units, objective)
-            self._source = CodedSums.of_terms(table, self._loss.terms)
-            self._bins = BinSums(table, self._loss.terms, objective)
+            loss = self._loss = loss_of(labels, units, objective)
+            self._source = CodedSums.of_terms(table, loss.terms)
+            if isinstance(loss, RatioLoss):
+                self._bins = AmountSums(table, loss)
+            elif objective.loss == "squared_error":
+                self._bins = ResidualSums(table, loss, objective)
+            else:
+                self._bins = BinSums(table, loss.terms, objective)
         if beginning is not None:
             self._loss.start_from(beginning)
         self._regions = CodedRegions(table)

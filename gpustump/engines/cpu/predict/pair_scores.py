@@ -12,19 +12,14 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from gpustump import arrays
-from gpustump.engines.cpu.predict.prediction import keys_of
+from gpustump.engines.cpu.predict.prediction import keys_of, look_up
 from gpustump.engines.cpu.runtime.compiling import Bytes, Integers, group, inner, kernel
 from gpustump.engines.cpu.table.keys import KEYS, as_keys, count
-from gpustump.engines.cpu.table.source_table import codable
-from gpustump.engines.threads import Team, ranges, threads_of
 from gpustump.learners.pair_table import PairTable
 from gpustump.learners.thresholds import rounded_down
 
 _TILE = 512
 """Rows whose bins of all features stay in the cache."""
-
-_PIECE = 16 * _TILE
-"""Rows that a thread takes at a time."""
 
 
 @group
@@ -94,19 +89,8 @@ def add_pairs(
     layout = layouts.get(f"pairs in {dtype}")
     if layout is None:
         layout = layouts.setdefault(f"pairs in {dtype}", layout_of(pairs, dtype))
-    width = layout.thresholds.dtype
-    as_it_is = X.dtype in (np.float32, np.float64) and X.flags.aligned
-    used = layout if as_it_is else layout._replace(features=np.arange(len(layout.features)))
     found = np.array(scores.T, order="C")
-
-    def look_up(part: tuple[int, int]) -> None:
-        rows = X[slice(*part)]
-        if not as_it_is:  # only the columns in use
-            rows = codable(rows[:, layout.features])
-        _add_pairs(rows.view(width), used, found, *part)
-
-    pieces = ranges(X.shape[0], _PIECE)
-    Team(threads_of(n_jobs) if len(pieces) > 1 else 1).each(look_up, pieces)
+    look_up(X, n_jobs, layout, _add_pairs, found)
     return found.T
 
 

@@ -12,8 +12,8 @@ of `VOTE_UNIT`, which was not trained here, is added up feature by feature, as t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -87,20 +87,29 @@ def scores(
     layout = layouts.get(dtype)
     if layout is None:
         layout = layouts.setdefault(dtype, _layout(constant, StepTables.of(tables), dtype))
-    width = layout.thresholds.dtype
-    as_it_is = X.dtype in (np.float32, np.float64) and X.flags.aligned
     lacking = np.zeros(len(tables), dtype=bool) if lacking is None else lacking
-    used = layout if as_it_is else layout._replace(features=np.arange(len(tables)))
+    look_up(X, n_jobs, layout, _add_votes, found, lacking)
+    return found.T
 
-    def look_up(part: tuple[int, int]) -> None:
+
+def look_up(
+    X: np.ndarray, n_jobs: int | None, layout: Any, kernel: Callable[..., None], *given: object
+) -> None:
+    """Call a kernel for the rows of X, a piece at a time, on every thread.
+
+    It takes the bit patterns of the rows, the layout, what is given, and which rows they are.
+    """
+    as_it_is = X.dtype in (np.float32, np.float64) and X.flags.aligned
+    used = layout if as_it_is else layout._replace(features=np.arange(len(layout.features)))
+
+    def look_up_some(part: tuple[int, int]) -> None:
         rows = X[slice(*part)]
         if not as_it_is:  # only the columns in use
             rows = codable(rows[:, layout.features])
-        _add_votes(rows.view(width), used, found, lacking, *part)
+        kernel(rows.view(layout.thresholds.dtype), used, *given, *part)
 
     pieces = ranges(X.shape[0], _PIECE)
-    Team(threads_of(n_jobs) if len(pieces) > 1 else 1).each(look_up, pieces)
-    return found.T
+    Team(threads_of(n_jobs) if len(pieces) > 1 else 1).each(look_up_some, pieces)
 
 
 def _layout(constant: np.ndarray, tables: StepTables, dtype: str) -> Layout:

@@ -281,14 +281,8 @@ class BestSplit:
         limits = np.empty((2, len(slices.first)), dtype=self._evaluator.dtype)
         _, bounds = self._evaluator.evaluate(slices, edges.outside, self._team, limits)
         at_edges, anywhere = limits
-        # About the best score: estimates are usually off by much less than their bounds say.
-        top = np.asarray([np.argmax(at_edges)])
-        as_exact = Edges.of(slices.sums, edges.layout, top, skew=slices.skew, spread=slices.spread)
-        seen, _ = self._evaluator.evaluate(as_exact.slices, as_exact.outside, self._team)
-        # Where constraints forbid most cuts, there may be none at all that beats the constant.
-        about = max([self.best.cut.score, *(own.score for own in seen)])
-        self._source.prefetch(bounds, about)
-        contending = (at_edges >= about).nonzero()[0]
+        self._source.prefetch(bounds, max(at_edges.max(), self.best.cut.score))
+        contending = at_edges.argmax(keepdims=True)  # a good one first rules most others out
         for _ in range(2):
             if len(contending):
                 exact = renewed(contending)

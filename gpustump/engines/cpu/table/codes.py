@@ -28,7 +28,7 @@ from gpustump.engines.cpu.table.bin_layout import BinLayout
 from gpustump.engines.cpu.table.bundles import Bundles
 from gpustump.engines.cpu.table.columns import NARROW_BINS, PART_BITS, WIDE_BINS, Columns, Uncoded
 from gpustump.engines.cpu.table.cuts import Cuts, cuts_of
-from gpustump.engines.cpu.table.rows_by_code import PATIENCE, PartedSamples, list_bins
+from gpustump.engines.cpu.table.rows_by_code import PartedSamples, list_bins
 from gpustump.engines.cpu.table.source_table import Source, codable
 from gpustump.engines.threads import Team, ranges
 from gpustump.learners.thresholds import midpoint
@@ -66,7 +66,7 @@ class Room(NamedTuple):
 
     finely: bool = True
     parted: bool = True
-    patience: int = PATIENCE
+    patience: int = 0
 
 
 SHARD = Room(patience=_PATIENCE_OF_SHARD)
@@ -103,7 +103,6 @@ class CodedTable:
     team: Team
     parted: PartedSamples | None = field(repr=False)
     note: ClassVar[str | None] = None
-    _thresholds: dict[tuple[int, int], float] = field(default_factory=dict, repr=False)
     _bins_by_value: dict[tuple[int, int], tuple[np.ndarray, np.ndarray]] = field(
         default_factory=dict, repr=False
     )
@@ -154,14 +153,9 @@ class CodedTable:
 
     def threshold(self, feature: int, position: int) -> float:
         """The threshold after a sorted position; see `engines.contract.PreparedTable`."""
-        known = self._thresholds.get((feature, position))
-        if known is None:
-            if position + 1 >= self.n_samples - self.n_missing[feature]:
-                return math.inf
-            known = midpoint(self._value(feature, position), self._value(feature, position + 1))
-            self._thresholds.clear()  # a round asks for its own threshold several times
-            self._thresholds[feature, position] = known
-        return known
+        if position + 1 >= self.n_samples - self.n_missing[feature]:
+            return math.inf
+        return midpoint(self._value(feature, position), self._value(feature, position + 1))
 
     def sorted_bin(self, feature: int, bin_: int) -> tuple[np.ndarray, np.ndarray]:
         """The samples of a bin by increasing value, and these values."""
@@ -178,7 +172,7 @@ class CodedTable:
             values = self.source.picked(samples, feature)
             order = np.argsort(values)
             known = samples[order], values[order]
-            self._bins_by_value.clear()  # a round asks for the bin of its cut three times
+            self._bins_by_value.clear()  # a round asks for the bin of its cut several times
             self._bins_by_value[feature, bin_] = known
         return known
 

@@ -1,9 +1,9 @@
 """The samples of bins: found among the codes of a feature, or kept in the order of the codes.
 
-After its bins have been searched several times, the samples of a feature with codes of two bytes
-are sorted by code (a counting sort), so that a bin's samples are together. The order takes four
-bytes for each sample; the system provides memory only for the features that are sorted. The sign
-bit of a sample is set if the next one is in the same part of the bin.
+When its bins are searched, the samples of a feature with codes of two bytes are sorted by code (a
+counting sort), so that a bin's samples are together. The order takes four bytes for each sample;
+the system provides memory only for the features that are sorted. The sign bit of a sample is set if
+the next one is in the same part of the bin.
 
 When the samples of a part are asked for by their values (`sums_source`), they are put in order
 here, too. Then the bit below the sign bit is set for each sample whose next one has another value,
@@ -22,9 +22,6 @@ from gpustump.engines.cpu.table.bin_layout import BinLayout
 from gpustump.engines.cpu.table.bundles import Bundles
 from gpustump.engines.cpu.table.columns import PART_BITS, WIDE_BINS
 from gpustump.engines.threads import Team
-
-PATIENCE = 6
-"""See `PartedSamples`."""
 
 _PARTS = 1 << PART_BITS
 
@@ -47,6 +44,12 @@ class PartedSamples:
     patience : int
         After how many requests a feature's samples are sorted. Before, it takes less time to find
         the samples of a few bins among all codes.
+
+    Attributes
+    ----------
+    order : ndarray (n_wide * n_samples,) of int32
+        The samples of all columns, one after the other. Those of a column are undefined until it is
+        in order; empty until one is.
     """
 
     def __init__(
@@ -55,21 +58,13 @@ class PartedSamples:
         bundles: Bundles,
         layout: BinLayout,
         team: Team,
-        patience: int = PATIENCE,
+        patience: int,
     ) -> None:
         self._codes, self._bundles, self._layout, self._team = codes, bundles, layout, team
-        self._order, self._room = np.empty((2, 0), dtype=np.int32)  # until they are needed
+        self.order, self._room = np.empty((2, 0), dtype=np.int32)  # until they are needed
         self._is_ready = np.zeros(len(codes), dtype=bool)
         self._n_asked = np.zeros(len(codes), dtype=np.int64)
         self._patience, self._lock = patience, threading.Lock()
-
-    @property
-    def order(self) -> np.ndarray:
-        """The samples of all columns, one after the other, (n_wide * n_samples,).
-
-        Those of a column are undefined until it is in order.
-        """
-        return self._order
 
     def prepare(self, features: np.ndarray) -> np.ndarray:
         """Sort the samples of those features that have been asked for often.
@@ -96,11 +91,11 @@ class PartedSamples:
         with self._lock:
             if self._is_ready[column]:
                 return
-            if not len(self._order):
-                self._order = np.empty(self._codes.size, dtype=np.int32)
+            if not len(self.order):
+                self.order = np.empty(self._codes.size, dtype=np.int32)
             if not len(self._room):
                 self._room = np.empty(n_samples, dtype=np.int64)
-            by_bin, order = self._room, self._order[column * n_samples : (column + 1) * n_samples]
+            by_bin, order = self._room, self.order[column * n_samples : (column + 1) * n_samples]
             n_pieces, size = team.pieces(n_samples, _SAMPLES_AT_ONCE)
             counts = np.empty((n_pieces, WIDE_BINS), dtype=np.int64)
             team.run(_count, n_pieces, codes, counts, size)
@@ -118,7 +113,7 @@ class PartedSamples:
         """The samples of a bin of a feature that is in order, part after part."""
         layout = self._layout
         slot, column = int(layout.first[feature]) + bin_, int(self._bundles.column[feature])
-        own = self._order[column * self._codes.shape[1] :]
+        own = self.order[column * self._codes.shape[1] :]
         found: np.ndarray = own[layout.offset[slot] : layout.offset[slot + 1]] & SAMPLE
         return found
 
