@@ -375,6 +375,44 @@ def _list_terms(gradient, hessian, listed):  # type: ignore[no-untyped-def]
     listed.n_back[0] = len(gradient) - np.int64(front)
 
 
+@inner(
+    "void(CODE[::1], int64, int64[::1], int64[::1], int64[:, :, ::1], int64, int64)",
+    CODE=("uint8", "uint16"),
+)
+def _add_column(codes, shift, gradient, hessian, histograms, plane, column):  # type: ignore[no-untyped-def]
+    """Add a chunk's terms to one column, without listing them first."""
+    n_columns, size = np.uint64(histograms.shape[1]), np.uint64(histograms.shape[2])
+    first = (np.uint64(plane) * n_columns + np.uint64(column)) * size
+    behind = n_columns * size  # where the sums of negative samples are
+    sums, shift, one = histograms.reshape(histograms.size), np.uint64(shift), np.uint64(1)
+    if len(hessian) > 0:
+        for i in range(len(codes)):
+            own = gradient[i]
+            at = first + ((np.uint64(codes[i]) >> shift) << one)
+            at += behind if own < 0 else np.uint64(0)
+            sums[at] += abs(own)
+            sums[at + one] += hessian[i]
+    else:
+        for i in range(len(codes)):
+            own = gradient[i]
+            at = first + (np.uint64(codes[i]) >> shift)
+            at += behind if own < 0 else np.uint64(0)
+            sums[at] += abs(own)
+
+
+@inner("void(Columns, Histograms, int64, int64[::1], int64, int64[::1], int64[::1])")
+def _add_few(columns, histograms, plane, chosen, start, gradient, hessian):  # type: ignore[no-untyped-def]
+    """Add a chunk's terms to a few columns; see `add_chunk`."""
+    n_wide, end = len(columns.wide), start + len(gradient)
+    for c in chosen:
+        if c < n_wide:
+            codes, wide = columns.wide[c, start:end], histograms.wide
+            _add_column(codes, PART_BITS, gradient, hessian, wide, plane, c)
+        else:
+            codes, narrow = columns.narrow[c - n_wide, start:end], histograms.narrow
+            _add_column(codes, 0, gradient, hessian, narrow, plane, c - n_wide)
+
+
 @parallel("void(int64, Columns, Terms, int64[::1], int64, Lanes)")
 def add_terms(piece, columns, terms, chosen, size, lanes):  # type: ignore[no-untyped-def]
     """Replace the sums by those of all terms: two planes for each output, for positive and for
@@ -388,15 +426,18 @@ def add_terms(piece, columns, terms, chosen, size, lanes):  # type: ignore[no-un
     own = Histograms(lanes.wide[lane], lanes.narrow[lane])
     for column in mine:
         clear_column(own, column)
-    listed = nothing_listed(2 if has_hessians else 1)
+    listed, nothing = nothing_listed(2 if has_hessians else 1), np.empty(0, dtype=np.int64)
     while here * lanes.size < n_samples:
         for start in range(here * lanes.size, min((here + 1) * lanes.size, n_samples), CHUNK):
             end = min(start + CHUNK, n_samples)
             for k in range(len(terms.gradient)):
                 gradient = terms.gradient[k, start:end]
-                hessian = terms.hessian[k, start:end] if has_hessians else gradient
-                _list_terms(gradient, hessian, listed)
-                add_chunk(columns, own, 2 * k, mine, start, listed)
+                hessian = terms.hessian[k, start:end] if has_hessians else nothing
+                if len(mine) < COLUMNS_AT_ONCE:
+                    _add_few(columns, own, 2 * k, mine, start, gradient, hessian)
+                else:
+                    _list_terms(gradient, hessian, listed)
+                    add_chunk(columns, own, 2 * k, mine, start, listed)
         here = next_piece(lanes, here)
 
 
