@@ -1,6 +1,6 @@
 """A stand-in for a CUDA device: the kernels built by the C++ compiler, NumPy's arrays as memory.
 
-It takes the place of `engines.cuda.device.CupyDevice`. So tests run all of the engine but CuPy
+It takes the place of `engines.cuda.device.CudaDevice`. So tests run all of the engine but CuPy
 itself where there is no GPU: the same `.cu` files, block by block, with several threads a block.
 """
 
@@ -153,7 +153,7 @@ def compiled(text: str, *options: str) -> Path:
 
 
 class OnCpu:
-    """`engines.cuda.device.CudaDevice` without a device; memory maps count as the host's memory.
+    """A `CudaDevice` without a device; memory maps count as the host's memory.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ import functools
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -72,86 +72,6 @@ class OutOfDeviceMemoryError(MemoryError):
     """The device has too little memory left."""
 
 
-class CudaDevice(Protocol):
-    """What the engine needs of a device.
-
-    Attributes
-    ----------
-    name : str
-        "cuda:0", ...
-    xp : module
-        The array library whose arrays are the device's memory.
-    n_processors : int
-        How many streaming multiprocessors it has.
-    most_threads : int
-        The most threads of a block.
-    most_shared : int
-        The most bytes of shared memory of a block.
-    """
-
-    name: str
-    xp: Any
-    n_processors: int
-    most_threads: int
-    most_shared: int
-
-    def active(self) -> contextlib.AbstractContextManager[Any]:
-        """Within it, the array library computes on this device."""
-
-    def beside(self) -> contextlib.AbstractContextManager[Any]:
-        """What is queued within it does not wait for what is queued elsewhere, nor that for it."""
-
-    def free_bytes(self) -> int:
-        """How many bytes of memory are free."""
-
-    def takes(self, x: Array) -> bool:
-        """Whether an array lies in this device's memory, so that it need not be copied."""
-
-    def array(self, x: Array) -> Array:
-        """An array in the device's memory: the same one, if `takes` says so."""
-
-    def pinned(self, n_bytes: int) -> np.ndarray:
-        """Page-locked bytes of the host, from which copies to the device are fastest.
-
-        They are not initialised.
-
-        Raises
-        ------
-        DeviceError
-            If the host cannot provide them.
-        """
-
-    def upload(self, source: np.ndarray, target: Array) -> None:
-        """Queue a copy of bytes from `pinned` memory into an array of equal size."""
-
-    def address(self, x: Array) -> int:
-        """The address of an array's first element in the device's memory."""
-
-    def launch(self, kernel: str, grid: int, block: int, *arguments: Any, shared: int = 0) -> None:
-        """Queue a kernel on `grid` blocks of `block` threads with bytes of shared memory.
-
-        Arguments are arrays of the device, which stand for their addresses; Python ints (int64),
-        which may be addresses too; floats (float64); and records, structures that are passed by
-        value: NumPy arrays (1,) of a record dtype.
-        """
-
-    def download(self, x: Array, target: np.ndarray) -> None:
-        """Queue a copy of an array into `pinned` memory of equal size."""
-
-    def waiter(self) -> Callable[[], None]:
-        """A function that waits until all that has been queued so far is done."""
-
-    def recorded(self, queue: Callable[[], None]) -> Callable[[], None]:
-        """Record what `queue` queues; each call of the returned function queues all of it again.
-
-        `queue` must have been called before. Arguments and sizes are recorded; the data at the
-        addresses may change.
-        """
-
-    def sent(self, x: Array) -> Callable[[], np.ndarray]:
-        """Queue a copy of an array to the host; the returned function waits for it."""
-
-
 def blocks_for(n_items: int, device: CudaDevice) -> int:
     """How many blocks of `THREADS` work on `n_items`: at most as many as run at once."""
     return max(1, min(-(-n_items // THREADS), _BLOCKS_A_PROCESSOR * device.n_processors))
@@ -187,7 +107,7 @@ def device_named(place: str) -> CudaDevice | None:
     index = cupy_device(place)[1]
     try:
         return _device(index)
-    except (DeviceError, TooOldError):
+    except DeviceError:
         return None
 
 
@@ -195,7 +115,7 @@ def problem_of(place: str) -> str | None:
     """Why the kernels cannot run on a device; None if they can."""
     try:
         _device(cupy_device(place)[1])
-    except (DeviceError, TooOldError) as error:
+    except DeviceError as error:
         return str(error)
     return None
 
@@ -203,45 +123,18 @@ def problem_of(place: str) -> str | None:
 @functools.cache
 def _device(index: int) -> CudaDevice:
     check_usable(f"cuda:{index}")  # CuPy may be installed without what it needs to compile
-    return CupyDevice(index)
-
-
-class TooOldError(RuntimeError):
-    """The kernels do not run on a device of this compute capability; the reference does."""
-
-
-def _check_capability(name: str, found: tuple[int, int]) -> None:
-    if found < OLDEST:
-        raise TooOldError(
-            f"{name} has compute capability {found[0]}.{found[1]}, and the CUDA kernels need "
-            f"{OLDEST[0]}.{OLDEST[1]} or higher"
-        )
+    return CudaDevice(index)
 
 
 class _Waiter:
-    """Waits for an event; at the latest when the object is deleted, as memory is reused then."""
+    """Waits for all that has been queued so far: a call, or at the latest the object's deletion,
+    as memory is reused then. A call returns the copy that was on its way to the host, if any."""
 
-    def __init__(self, done: Any) -> None:
-        self._done = done
+    def __init__(self, xp: Any, copy: np.ndarray | None = None) -> None:
+        self._copy, self._done = copy, xp.cuda.Event(disable_timing=True)
+        self._done.record()
 
-    def __call__(self) -> None:
-        self._done.synchronize()
-
-    def __del__(self) -> None:
-        with contextlib.suppress(Exception):  # the device may be lost, or the process may be ending
-            self._done.synchronize()
-
-
-class _Arriving:
-    """A copy on its way to the host: a call waits for it and returns it.
-
-    If it is never called, its memory must still not be reused before the copy has arrived.
-    """
-
-    def __init__(self, copy: np.ndarray, done: Any) -> None:
-        self._copy, self._done = copy, done
-
-    def __call__(self) -> np.ndarray:
+    def __call__(self) -> Any:
         self._done.synchronize()
         return self._copy
 
@@ -250,39 +143,58 @@ class _Arriving:
             self._done.synchronize()
 
 
-class CupyDevice:
-    """A CUDA device that CuPy provides; see `CudaDevice`.
+class CudaDevice:
+    """A CUDA device that CuPy provides.
 
     Parameters
     ----------
     index : int
 
+    Attributes
+    ----------
+    name : str
+        "cuda:0", ...
+    xp : module
+        The array library whose arrays are the device's memory.
+    n_processors : int
+        How many streaming multiprocessors it has.
+    most_threads : int
+        The most threads of a block.
+    most_shared : int
+        The most bytes of shared memory of a block.
+
     Raises
     ------
-    TooOldError
+    DeviceError
         If the device's compute capability is too low for the kernels.
     """
 
     def __init__(self, index: int) -> None:
         import cupy
 
-        self.xp = cupy
+        self.xp: Any = cupy
         self.name = f"cuda:{index}"
         self._device = cupy.cuda.Device(index)
+        found = capability_of(self._device)
+        if found < OLDEST:
+            raise DeviceError(
+                f"{self.name} has compute capability {found[0]}.{found[1]}, and the CUDA kernels "
+                f"need {OLDEST[0]}.{OLDEST[1]} or higher"
+            )
         with self._device:
             self._beside = cupy.cuda.Stream(non_blocking=True)
         self._out_of_memory = cupy.cuda.memory.OutOfMemoryError
         attributes = self._device.attributes
-        _check_capability(self.name, capability_of(self._device))
-        self.n_processors = attributes["MultiProcessorCount"]
-        self.most_threads = attributes["MaxThreadsPerBlock"]
-        self.most_shared = attributes["MaxSharedMemoryPerBlockOptin"]
+        self.n_processors: int = attributes["MultiProcessorCount"]
+        self.most_threads: int = attributes["MaxThreadsPerBlock"]
+        self.most_shared: int = attributes["MaxSharedMemoryPerBlockOptin"]
         self._kernels: dict[str, Any] = {}
         self._shared: dict[str, int] = {}
         self._file_of = {name: file for file, names in KERNELS.items() for name in names}
 
     @contextlib.contextmanager
     def active(self) -> Iterator[None]:
+        """Within it, the array library computes on this device."""
         with self._device:
             try:
                 yield
@@ -294,23 +206,36 @@ class CupyDevice:
                 raise
 
     def beside(self) -> contextlib.AbstractContextManager[Any]:
+        """What is queued within it does not wait for what is queued elsewhere, nor that for it."""
         beside: contextlib.AbstractContextManager[Any] = self._beside
         return beside
 
     def free_bytes(self) -> int:
+        """How many bytes of memory are free."""
         with self._device:
             free, _ = self.xp.cuda.runtime.memGetInfo()
             return int(free) + int(self.xp.get_default_memory_pool().free_bytes())
 
     def takes(self, x: Array) -> bool:
+        """Whether an array lies in this device's memory, so that it need not be copied."""
         return arrays.device_name(x) == self.name
 
     def array(self, x: Array) -> Array:
+        """An array in the device's memory: the same one, if `takes` says so."""
         if self.takes(x) and arrays.library_name(x) != "cupy":
             return self.xp.from_dlpack(x)
         return self.xp.asarray(x if self.takes(x) else arrays.to_host(x))
 
     def pinned(self, n_bytes: int) -> np.ndarray:
+        """Page-locked bytes of the host, from which copies to the device are fastest.
+
+        They are not initialised.
+
+        Raises
+        ------
+        DeviceError
+            If the host cannot provide them.
+        """
         # Not from CuPy's pool, which takes up to twice as much and keeps it.
         try:
             memory = self.xp.cuda.PinnedMemory(n_bytes)
@@ -321,19 +246,28 @@ class CupyDevice:
             ) from error
         return np.frombuffer(self.xp.cuda.PinnedMemoryPointer(memory, 0), np.uint8, n_bytes)
 
-    def upload(self, source: np.ndarray, target: Array) -> None:
-        self._copy(self.address(target), source.ctypes.data, source.nbytes, "HostToDevice")
-
     def address(self, x: Array) -> int:
+        """The address of an array's first element in the device's memory."""
         return int(x.data.ptr)
 
     def launch(self, kernel: str, grid: int, block: int, *arguments: Any, shared: int = 0) -> None:
+        """Queue a kernel on `grid` blocks of `block` threads with bytes of shared memory.
+
+        Arguments are arrays of the device, which stand for their addresses; Python ints (int64),
+        which may be addresses too; floats (float64); and records, structures that are passed by
+        value: NumPy arrays (1,) of a record dtype.
+        """
         function = self._kernels.get(kernel) or self._compiled(kernel)
         if shared > self._shared.get(kernel, _SHARED_FOR_ALL):
             function.max_dynamic_shared_size_bytes = self._shared[kernel] = shared
         function((grid,), (block,), arguments, shared_mem=shared)
 
+    def upload(self, source: np.ndarray, target: Array) -> None:
+        """Queue a copy of bytes from `pinned` memory into an array of equal size."""
+        self._copy(self.address(target), source.ctypes.data, source.nbytes, "HostToDevice")
+
     def download(self, x: Array, target: np.ndarray) -> None:
+        """Queue a copy of an array into `pinned` memory of equal size."""
         self._copy(target.ctypes.data, self.address(x), x.nbytes, "DeviceToHost")
 
     def _copy(self, target: int, source: int, n_bytes: int, kind: str) -> None:
@@ -342,11 +276,21 @@ class CupyDevice:
         runtime.memcpyAsync(target, source, n_bytes, getattr(runtime, f"memcpy{kind}"), stream.ptr)
 
     def waiter(self) -> Callable[[], None]:
-        done = self.xp.cuda.Event(disable_timing=True)
-        done.record()
-        return _Waiter(done)
+        """A function that waits until all that has been queued so far is done."""
+        return _Waiter(self.xp)
+
+    def sent(self, x: Array) -> Callable[[], np.ndarray]:
+        """Queue a copy of an array to the host; the returned function waits for it."""
+        copy = np.frombuffer(self.xp.cuda.alloc_pinned_memory(x.nbytes), x.dtype, x.size)
+        x.data.copy_to_host_async(copy.ctypes.data, x.nbytes)
+        return _Waiter(self.xp, copy.reshape(x.shape))
 
     def recorded(self, queue: Callable[[], None]) -> Callable[[], None]:
+        """Record what `queue` queues; each call of the returned function queues all of it again.
+
+        `queue` must have been called before. Arguments and sizes are recorded; the data at the
+        addresses may change.
+        """
         stream = self.xp.cuda.Stream(non_blocking=True)
         with stream:
             stream.begin_capture()
@@ -356,13 +300,6 @@ class CupyDevice:
                 graph = stream.end_capture()
         launch: Callable[[], None] = graph.launch
         return launch
-
-    def sent(self, x: Array) -> Callable[[], np.ndarray]:
-        copy = np.frombuffer(self.xp.cuda.alloc_pinned_memory(x.nbytes), x.dtype, x.size)
-        x.data.copy_to_host_async(copy.ctypes.data, x.nbytes)
-        done = self.xp.cuda.Event(disable_timing=True)
-        done.record()
-        return _Arriving(copy.reshape(x.shape), done)
 
     def _compiled(self, kernel: str) -> Any:
         """A kernel. It and the others of its file are compiled, or come from CuPy's disk cache."""
