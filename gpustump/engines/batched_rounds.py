@@ -88,7 +88,7 @@ NO_TARGETS = np.zeros(0)
 
 
 class ValidationLoss(NamedTuple):
-    """A loss of held-out samples, as `engines.held_out.HeldOutSums` takes it.
+    """A loss of held-out samples, as `HeldOutSums` takes it.
 
     Attributes
     ----------

@@ -181,16 +181,12 @@ class SetSearch:
 
         None if no feature has a split. Of equally good cuts it is that of the lowest feature.
         """
-        found: tuple[int, _Found] | None = None
-        for part in self._parts:
-            column, best = part.best(by_number, self._objective)
-            if best is not None and (found is None or best.score > found[1].score):
-                found = column, best
-        return None if found is None else self._cut(*found, by_number)
-
-    def _cut(self, column: int, found: _Found, by_number: np.ndarray) -> Cut:
-        sums = CategorySums(self._features[column], by_number[column])
-        sides = self._groups[column].sides(found.left)
+        of_parts = (part.best(by_number, self._objective) for part in self._parts)
+        found = max(filter(None, of_parts), key=lambda own: own.score, default=None)
+        if found is None:
+            return None
+        sums = CategorySums(self._features[found.column], by_number[found.column])
+        sides = self._groups[found.column].sides(found.left)
         cut = Cut(sums.feature, 0, 0, 0, found.score, categories=sides)
         if not self._objective.has_signs:
             return cut
@@ -199,8 +195,9 @@ class SetSearch:
 
 
 class _Found(NamedTuple):
-    """A score, and the groups on one side."""
+    """The place of a feature among the categorical ones, a score, and the groups on one side."""
 
+    column: int
     score: float
     left: Sequence[int]
 
@@ -228,24 +225,17 @@ class _Part:
         self._column_of_number = np.repeat(self._columns[self._group_at], n_of_each)
         self._numbers = np.asarray([number for _, own in members for number in own])
 
-    def best(self, by_number: np.ndarray, objective: Objective) -> tuple[int, _Found | None]:
-        """The place of the first feature with the best set, and that set; None if there is none."""
-        of_groups = self._of_groups(by_number)
-        sides = of_groups.sum(axis=3), by_number[self._columns, :, :, -1]
-        prefix, orders, at = _best_prefixes(of_groups, self._n_groups, *sides, objective)
-        is_apart, scores = np.zeros(len(prefix), dtype=np.bool_), prefix
-        if sides[1].any():
-            apart = _apart(*sides, objective)
-            is_apart = apart > prefix
-            scores = np.where(is_apart, apart, prefix)
+    def best(self, by_number: np.ndarray, objective: Objective) -> _Found | None:
+        """The best set, of the first feature that has it; None if there is none."""
+        of_groups, missing = self._of_groups(by_number), by_number[self._columns, :, :, -1]
+        scores, orders, at = _best_prefixes(of_groups, self._n_groups, missing, objective)
         first = int(np.argmax(scores))
-        column, score = int(self._columns[first]), scores[first].item()
+        score = scores[first].item()
         if score == _nothing(scores):
-            return column, None
-        if is_apart[first]:
-            return column, _Found(score, range(int(self._n_groups[first])))
-        order, last = divmod(int(at[first]), of_groups.shape[3] - 1)
-        return column, _Found(score, orders[first, order, : last + 1].tolist())
+            return None
+        order, last = divmod(int(at[first]), of_groups.shape[3])
+        left = orders[first, order, : last + 1].tolist()
+        return _Found(int(self._columns[first]), score, left)
 
     def _of_groups(self, by_number: np.ndarray) -> np.ndarray:
         """The sums of each group, (n_columns, n_outputs, 2, most groups); 0 after the last one."""
@@ -262,59 +252,62 @@ def _nothing(scores: np.ndarray) -> float:
 
 
 def _best_prefixes(
-    of_groups: np.ndarray,
-    n_groups: np.ndarray,
-    present: np.ndarray,
-    missing: np.ndarray,
-    objective: Objective,
+    of_groups: np.ndarray, n_groups: np.ndarray, missing: np.ndarray, objective: Objective
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """For each feature the best prefix of all orders: its score, the orders, and its place.
+
+    All groups of the last order are a prefix, too, if that is better than a constant: the split of
+    all categories from missing values.
 
     Parameters
     ----------
     of_groups : ndarray (n_features, n_outputs, 2, most groups) of int64
         The sums of each group.
     n_groups : ndarray (n_features,) of int64
-        A feature of one group has no prefix; its score is below all others.
-    present, missing : ndarray (n_features, n_outputs, 2) of int64
-        The sums over the samples with a value, and over those without.
+    missing : ndarray (n_features, n_outputs, 2) of int64
+        The sums over the samples without a value.
     objective : Objective
 
     Returns
     -------
     scores : ndarray (n_features,)
-        Int64 for discrete votes, otherwise float64.
+        Int64 for discrete votes, otherwise float64; below all scores if a feature has no prefix.
     orders : ndarray (n_features, n_outputs, most groups) of int64
         Each output's order of the groups.
     places : ndarray (n_features,) of int64
-        Which prefix it is: output * (most groups - 1) + length of the prefix - 1.
+        Which prefix it is: output * most groups + length of the prefix - 1.
     """
     n_features, n_outputs, _, most = of_groups.shape
     has_group = np.arange(most) < n_groups[:, np.newaxis]
     each_output = has_group.repeat(n_outputs, axis=0)
     orders = _orders(of_groups.reshape(-1, 2, most), each_output).reshape(-1, n_outputs, most)
-    features = np.arange(n_features)[:, np.newaxis, np.newaxis, np.newaxis]
+    every = np.arange(n_features)
+    features = every[:, np.newaxis, np.newaxis, np.newaxis]
     integers = np.arange(2)[:, np.newaxis, np.newaxis]
+    present = of_groups.sum(axis=3)
     regions = []
     for output in range(n_outputs):
         in_order = of_groups[features, output, integers, orders[:, np.newaxis]]
-        left = np.cumsum(in_order, axis=3)[..., :-1]  # (n_features, 2, n_orders, most - 1)
+        left = np.cumsum(in_order, axis=3)  # (n_features, 2, n_orders, most)
         whole, lacking = (side[:, output, :, np.newaxis, np.newaxis] for side in (present, missing))
-        right = whole - left
-        regions.append(
-            (
-                Sums(left[:, 0], left[:, 1]),
-                Sums(right[:, 0], right[:, 1]),
-                Sums(lacking[:, 0], lacking[:, 1]),
-            )
-        )
+        regions.append((_sums(left), _sums(whole - left), _sums(lacking)))
     scores = score_of_outputs(gain_of(objective), regions)
-    is_prefix = has_group[:, np.newaxis, 1:]
+    is_prefix = (np.arange(most) < n_groups[:, np.newaxis] - 1)[:, np.newaxis].repeat(n_outputs, 1)
+    # Each sample's Hessian is at least 1, so the sums tell which regions are empty.
+    has_missing = missing[:, :, 1].any(axis=1)
+    if has_missing.any():
+        together, nothing = present + missing, _sums(np.zeros_like(present[:, 0]))
+        constants = [(_sums(together[:, output]), nothing, nothing) for output in range(n_outputs)]
+        constant, apart = score_of_outputs(gain_of(objective), constants), (every, -1, n_groups - 1)
+        is_prefix[apart] = has_missing & (scores[apart] > constant)
     scores = np.where(is_prefix, scores, _nothing(scores)).reshape(n_features, -1)
-    if most == 1:
-        return np.full(n_features, _nothing(scores)), orders, np.zeros(n_features, dtype=np.int64)
     places = np.argmax(scores, axis=1)
-    return scores[np.arange(n_features), places], orders, places
+    return scores[every, places], orders, places
+
+
+def _sums(integers: np.ndarray) -> Sums:
+    """From sums of gradients and of Hessians along the second axis."""
+    return Sums(integers[:, 0], integers[:, 1])
 
 
 def _orders(sums: np.ndarray, has_group: np.ndarray) -> np.ndarray:
@@ -332,37 +325,7 @@ def _orders(sums: np.ndarray, has_group: np.ndarray) -> np.ndarray:
     is_near = (np.diff(ranked, axis=1) <= size * _ROUNDINGS) & (size > 0) & has_group[:, 1:]
     for row in np.flatnonzero(is_near.any(axis=1)).tolist():
         n_groups = int(has_group[row].sum())
-        own = (part[row, :n_groups].tolist() for part in (gradient, hessian))
-        orders[row, :n_groups] = _exact_order(*own)
+        own = zip(gradient[row, :n_groups].tolist(), hessian[row, :n_groups].tolist(), strict=True)
+        exact = [(a << _RATIO_BITS) // b for a, b in own]
+        orders[row, :n_groups] = sorted(range(n_groups), key=exact.__getitem__)
     return orders
-
-
-def _exact_order(gradient: list[int], hessian: list[int]) -> list[int]:
-    """The order of one row's groups, by exact ratios."""
-    ratios = [(a << _RATIO_BITS) // b for a, b in zip(gradient, hessian, strict=True)]
-    return sorted(range(len(ratios)), key=ratios.__getitem__)
-
-
-def _apart(present: np.ndarray, missing: np.ndarray, objective: Objective) -> np.ndarray:
-    """The score of the split of all categories from missing values, for each feature.
-
-    Below all scores if no value is missing, or if a constant is as good. Each sample's Hessian
-    is at least 1, so the sums tell which regions are empty.
-    """
-    nothing = np.zeros_like(present)
-
-    def score(left: np.ndarray, lacking: np.ndarray) -> np.ndarray:
-        regions = [
-            (_sums_of(left, output), _sums_of(nothing, output), _sums_of(lacking, output))
-            for output in range(objective.n_outputs)
-        ]
-        found: np.ndarray = score_of_outputs(gain_of(objective), regions)
-        return found
-
-    apart, constant = score(present, missing), score(present + missing, nothing)
-    is_split = missing[:, :, 1].any(axis=1) & (apart > constant)
-    return np.where(is_split, apart, _nothing(apart))
-
-
-def _sums_of(side: np.ndarray, output: int) -> Sums:
-    return Sums(side[:, output, 0], side[:, output, 1])

@@ -11,20 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import NamedTuple, Protocol, cast
+from typing import Protocol, cast
 
 import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.engines.batched_rounds import (
-    NO_CANDIDATES,
-    BatchMaker,
-    CandidateSplits,
-    MadeRounds,
-    ValidationSamples,
-    VoteRule,
-)
+from gpustump.engines.batched_rounds import BatchMaker, ValidationSamples, VoteRule
 from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.category_search import Categories, CategorySums, Groups, SetSearch
 from gpustump.engines.contract import (
@@ -179,41 +172,23 @@ class CategoryState:
         if step.cut is not None and step.cut.categories is not None:
             step = replace(step, cut=None)  # the engine knows no cut of this feature
         self._inner.advance(step)
-        self.forget()
+        self._sums = None
 
     @property
     def batch_maker(
         self,
     ) -> Callable[[VoteRule, ValidationSamples | None], BatchMaker | None] | None:
-        """Begins batches (see `engines.batched_rounds`); None where nothing can."""
+        """Begins batches (see `engines.batched_rounds`); None where nothing can.
+
+        They are made between rounds, when no sums are kept.
+        """
         begin = getattr(self._inner, "batch_maker", None)
         if begin is None:
             return None
         categories = Categories(self._table.columns, self._table.groups)
-
-        def begun(rule: VoteRule, validation: ValidationSamples | None) -> BatchMaker | None:
-            maker = begin(rule, validation, categories)
-            return None if maker is None else _BatchesOfSets(maker, self.forget)
-
-        return begun
-
-    def forget(self) -> None:
-        """Forget the sums over categories: the samples have changed."""
-        self._sums = None
+        return lambda rule, validation: begin(rule, validation, categories)
 
     def _category_sums(self) -> np.ndarray:
         if self._sums is None:
             self._sums = self._inner.category_sums(self._table.columns)
         return self._sums
-
-
-class _BatchesOfSets(NamedTuple):
-    """An engine's batches, after which sums over categories are worked out anew."""
-
-    inner: BatchMaker
-    forget: Callable[[], None]
-
-    def make(self, n_rounds: int, candidates: CandidateSplits = NO_CANDIDATES) -> MadeRounds:
-        """See `engines.batched_rounds.BatchMaker.make`."""
-        self.forget()
-        return self.inner.make(n_rounds, candidates)

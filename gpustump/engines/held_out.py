@@ -1,13 +1,14 @@
 """The sums over held-out samples that early stopping needs, by kernels where they are used.
 
-`HeldOutSums` is what the CPU's kernels offer; on a CUDA device a `DeviceJudge` adds the votes of a
-round, too. Where `held_out_sums` and `device_judge` return None, boosting computes the same sums by
-array operations.
+The CPU's kernels offer `HeldOutSums`; on a CUDA device a `DeviceJudge` adds the votes of a round,
+too. Where `held_out_sums` and `device_judge` return None, boosting computes the same sums by array
+operations. Losses are multiplied by weights, and each product is rounded to an integer. The caller
+scales the weights so that the sum of these integers is below 2**62.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,40 +19,14 @@ from gpustump.engines.cuda.device import CudaDevice, OutOfDeviceMemoryError
 from gpustump.engines.prediction import cpu_kernels_take
 
 if TYPE_CHECKING:
+    from gpustump.engines.cpu.predict.held_out_sums import HeldOutSums
     from gpustump.engines.cuda.held_out import DeviceJudge
 
 _STAGE = "predict.held_out_sums"
 
-
 LossTable = tuple[Array, Array, int]
 """ln(1 + exp(-x)) at every multiple of 2**-b from x = 0 on, in units of 2**-32: these losses, how
 far each lies above the next one, and b."""
-
-
-class HeldOutSums(Protocol):
-    """Sums over held-out samples, from their scores (n_samples,) or (n_samples, n_outputs).
-
-    Losses are multiplied by the weights (n_samples,) of float64, and each product is rounded to an
-    integer. The caller scales the weights so that the sum of these integers is below 2**62.
-    """
-
-    def right_weights(self, scores: np.ndarray) -> list[int]:
-        """For each class the integer weight of its samples that are classified right."""
-
-    def logistic(
-        self, scores: np.ndarray, weights: np.ndarray, table: LossTable, bits: int
-    ) -> list[int]:
-        """For each output the sum of weight * ln(1 + exp(-y F * 2**(36 - bits)))."""
-
-    def softmax(
-        self, scores: np.ndarray, weights: np.ndarray, table: LossTable, bits: int
-    ) -> list[int]:
-        """The sum over the samples of weight times minus the logarithm of their class's softmax."""
-
-    def logistic_shares(
-        self, scores: np.ndarray, weights: np.ndarray, table: LossTable, bits: int
-    ) -> list[int]:
-        """The same with the class's share of the logistic probabilities of all classes."""
 
 
 def validation_table(X: Array) -> Array:

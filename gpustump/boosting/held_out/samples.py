@@ -12,13 +12,17 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.engines.batched_rounds import ValidationLoss
-from gpustump.engines.held_out import HeldOutSums, held_out_sums
+from gpustump.engines.held_out import held_out_sums
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.learners.step_table import VOTE_UNIT
+
+if TYPE_CHECKING:
+    from gpustump.engines.cpu.predict.held_out_sums import HeldOutSums
 
 UNIT_BITS = 36
 """The binary places of a score: `VOTE_UNIT` is 2**-36."""

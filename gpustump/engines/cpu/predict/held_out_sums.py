@@ -59,7 +59,7 @@ _Table = tuple[np.ndarray, np.ndarray, int]
 
 
 class HeldOutSums:
-    """The sums over some held-out samples; see `engines.held_out.HeldOutSums`."""
+    """The sums over some held-out samples, from their scores; see `engines.held_out`."""
 
     def __init__(
         self, classes: np.ndarray, units: np.ndarray, n_classes: int, n_jobs: int | None = None
