@@ -20,6 +20,8 @@ import queue
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -108,7 +110,7 @@ class Team:
             if worker is None:
                 return
             self._helping.append(None)
-            worker.give(_Help(_POOL.serve, self._crew, self._helping))
+            worker.give(partial(_help, _POOL.serve, self._crew, self._helping))
 
     def each(self, work: Callable[[Item], object], items: Sequence[Item]) -> None:
         """Call `work` with every item, in any order; an exception of a call is raised here."""
@@ -116,35 +118,23 @@ class Team:
             for item in items:
                 work(item)
             return
-        left = deque(items)
-
-        def work_off() -> None:
-            """Take one item after the other; `popleft` gives each to one thread only."""
-            while True:
-                try:
-                    item = left.popleft()
-                except IndexError:
-                    return
-                work(item)
-
-        shares: list[_Share] = []
+        left = deque(partial(work, item) for item in items)
+        shares: list[Future[None]] = []
         try:
             for _ in range(min(self.size, len(items)) - 1):
-                share = _Share(work_off)  # first: memory may be short
+                share = Future[None]()  # first: memory may be short
                 worker = _POOL.idle_worker()
                 if worker is None:
                     break
                 shares.append(share)
-                worker.give(share)
-            work_off()
+                worker.give(partial(_take_share, share, left))
+            _work_off(left)
         finally:
             left.clear()  # after an error, no thread begins another item
-            begun = [share for share in shares if not share.cancelled()]
-            for share in begun:
-                share.wait()
+            begun = [share for share in shares if not share.cancel()]
+            wait(begun)
         for share in begun:
-            if share.problem is not None:
-                raise share.problem
+            share.result()
 
 
 def ranges(total: int, size: int) -> list[tuple[int, int]]:
@@ -152,63 +142,39 @@ def ranges(total: int, size: int) -> list[tuple[int, int]]:
     return [(start, min(start + size, total)) for start in range(0, total, size)]
 
 
-class _Share:
-    """The work of one thread of the pool for a team."""
+_Ending = Callable[[], object]
+"""Says that a piece of work is done."""
 
-    def __init__(self, work_off: Callable[[], None]) -> None:
-        self._work_off = work_off
-        self._first, self._end = threading.Lock(), threading.Lock()
-        self._end.acquire()
-        self.problem: BaseException | None = None
 
-    def run(self) -> bool:
-        """Do the work, unless it has been cancelled; returns whether it was done."""
-        if not self._first.acquire(blocking=False):
-            return False
+def _work_off(left: deque[partial[object]]) -> None:
+    """Do one piece of work after the other; `popleft` gives each to one thread only."""
+    while True:
         try:
-            self._work_off()
-        except BaseException as problem:  # for the thread that waits for this one
-            self.problem = problem
-        self._forget()
-        return True
-
-    def end(self) -> None:
-        """Wake the thread that waits."""
-        self._end.release()
-
-    def cancelled(self) -> bool:
-        """Cancel it if it has not begun; returns whether it was cancelled."""
-        was_first = self._first.acquire(blocking=False)
-        if was_first:
-            self._forget()
-        return was_first
-
-    def _forget(self) -> None:
-        """Drop the work, which may refer to large arrays: a busy system may let the thread that has
-        this share run only much later."""
-        del self._work_off
-
-    def wait(self) -> None:
-        """Wait for the end of work that has begun."""
-        self._end.acquire()
+            do = left.popleft()
+        except IndexError:
+            return
+        do()
 
 
-class _Help:
-    """The help of one thread of the pool with a team's kernels."""
+def _take_share(share: Future[None], left: deque[partial[object]]) -> _Ending | None:
+    """Work for a team, unless that has been cancelled.
 
-    def __init__(
-        self, serve: Callable[[np.ndarray], object], crew: np.ndarray, helping: list[None]
-    ) -> None:
-        self._serve, self._crew, self._helping = serve, crew, helping
+    Afterwards nothing here refers to the work, and so to large arrays: a busy system may let a
+    thread run only much later.
+    """
+    if not share.set_running_or_notify_cancel():
+        return None
+    try:
+        _work_off(left)
+    except BaseException as problem:  # for the thread that waits for this one
+        return partial(share.set_exception, problem)
+    return partial(share.set_result, None)
 
-    def run(self) -> bool:
-        """Help until there has been nothing to do for a moment."""
-        self._serve(self._crew)
-        return True
 
-    def end(self) -> None:
-        """Let the team ask again."""
-        self._helping.pop()
+def _help(serve: Callable[[np.ndarray], object], crew: np.ndarray, helping: list[None]) -> _Ending:
+    """Help with a team's kernels until there has been nothing to do for a moment."""
+    serve(crew)
+    return helping.pop  # the team may ask again
 
 
 class _Worker(threading.Thread):
@@ -217,22 +183,21 @@ class _Worker(threading.Thread):
     def __init__(self, pool: _Pool) -> None:
         super().__init__(name="gpustump", daemon=True)
         self._pool = pool
-        self._work: queue.SimpleQueue[_Share | _Help] = queue.SimpleQueue()
+        self._work: queue.SimpleQueue[Callable[[], _Ending | None]] = queue.SimpleQueue()
 
-    def give(self, share: _Share | _Help) -> None:
-        """Give the worker its next share; it must be idle."""
-        self._work.put(share)
+    def give(self, work: Callable[[], _Ending | None]) -> None:
+        """Give the worker its next work; it must be idle."""
+        self._work.put(work)
 
     def run(self) -> None:
         while True:
-            share = self._work.get()
-            was_done = share.run()
+            end = self._work.get()()
             try:
                 self._pool.put_back(self)  # before the caller goes on, and looks for an idle thread
             finally:  # whatever happens, the caller must not wait for ever
-                if was_done:
-                    share.end()
-                del share  # an error may refer to what it worked on
+                if end is not None:
+                    end()
+                del end  # an error may refer to what it worked on
 
 
 class _Pool:

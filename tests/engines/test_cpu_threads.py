@@ -145,8 +145,8 @@ def test_threads_that_helped_are_free_again_after_a_moment():
 class Unscheduled:
     """A thread of the pool that the system does not let run."""
 
-    def give(self, share: object) -> None:
-        self.share = share
+    def give(self, work: Callable[[], object]) -> None:
+        self.work = work
 
 
 def test_a_thread_that_does_not_get_to_run_keeps_nothing_of_the_work_that_others_did(monkeypatch):
@@ -158,7 +158,7 @@ def test_a_thread_that_does_not_get_to_run_keeps_nothing_of_the_work_that_others
     assert done == [0, 1, 2]
     del array
     assert alive() is None
-    assert not worker.share.run()  # now it does get to run, and finds nothing to do
+    assert worker.work() is None  # now it does get to run, and finds nothing to do
 
 
 def test_work_within_work_ends_even_if_it_asks_for_more_threads_than_there_are():
