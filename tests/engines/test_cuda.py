@@ -55,8 +55,8 @@ def test_the_ways_are_what_they_say():
     assert isinstance(made["one order at a time"].codes, ResidentCodes)
     assert np.count_nonzero(made["one order at a time"].orders.addresses) == 1
     assert np.count_nonzero(made["three threads"].orders.addresses) == 6
-    assert made["one bin"].bins.n_bins.tolist() == [1] * 6
-    assert made["three bins"].bins.n_bins.tolist() == [3] * 6
+    assert made["one bin"].bins.features["n_bins"].tolist() == [1] * 6
+    assert made["three bins"].bins.features["n_bins"].tolist() == [3] * 6
     assert layout.column_bits(made["least shared memory"].device) == 3
     assert layout.column_bits(made["little shared memory"].device) == 4
 

@@ -6,7 +6,6 @@ A turn of all pairs is queued as a whole, and one copy brings its steps to the h
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
@@ -84,17 +83,21 @@ class CudaPairRun:
             numbers *= np.where(labels == np.arange(n_outputs)[:, np.newaxis], 1.0, -1.0)
         n_votes, tables = N_QUADRANTS * n_outputs, powers()
         with device.active():
-            self._samples = _Samples(
-                device.xp.ascontiguousarray(device.array(bins)),
-                device.array(np.asarray(n_bins, dtype=np.int64)),
-                device.array(numbers),
-                FirstWeights.of(device.array(units)),
-            )
+            weights = FirstWeights.of(device.array(units))
+            there = {
+                "bins": device.xp.ascontiguousarray(device.array(bins)),
+                "n_bins": device.array(np.asarray(n_bins, dtype=np.int64)),
+                "numbers": device.array(numbers),
+                "whole": device.array(tables.whole),
+                "parts": device.array(tables.parts),
+            }
             self._cells = device.xp.zeros((n_outputs, 2, _MOST_CELLS), dtype=np.int64)
             self._step = device.xp.zeros(_STEP_WORDS + 3 * n_votes, dtype=np.int64)
-            self._tables = [device.array(own) for own in (tables.whole, tables.parts)]
-        whole, parts = map(device.address, self._tables)
-        self._powers = record(layout.POWERS, whole=whole, parts=parts, doubt=tables.doubt)
+        self._kept = weights, there  # as long as the kernels read them
+        at = {name: device.address(own) for name, own in there.items()}
+        self._powers = record(
+            layout.POWERS, whole=at["whole"], parts=at["parts"], doubt=tables.doubt
+        )
         at_votes = device.address(self._step) + 8 * _STEP_WORDS
         self._motion = record(
             layout.PAIR_MOTION,
@@ -102,11 +105,23 @@ class CudaPairRun:
             votes=at_votes,
             factors=at_votes + 8 * n_votes,
         )
-        self._record = self._samples.record(device, n_outputs, self._loss)
+        own = record(
+            layout.LOSS_SAMPLES,
+            numbers=at["numbers"],
+            fixed=device.address(there["numbers"][-1]),  # read under Poisson and gamma loss only
+            scores=0,
+            first_weights=0 if weights.differing is None else device.address(weights.differing),
+            equal_weight=weights.equal,
+            sums=0,
+            layers=np.zeros(1, dtype=layout.LAYERS)[0],
+            n_samples=len(units),
+            n_outputs=n_outputs,
+            loss=self._loss,
+        )
+        self._record = record(layout.PAIR_SAMPLES, bins=at["bins"], n_bins=at["n_bins"], own=own[0])
         n_blocks = -(-len(units) // _SAMPLES_OF_BLOCK)
         self._n_blocks = max(1, min(n_blocks, _BLOCKS_A_PROCESSOR * device.n_processors))
         self._turns: _Turns | None = None
-        self._made: _Turns | None = None  # steps for other samples
         self._one = _Turns(device, 1, 0, self._cells)
 
     def cells(self, pair: Pair) -> np.ndarray:
@@ -146,10 +161,7 @@ class CudaPairRun:
         self, steps: Turn, pairs: np.ndarray, candidates: np.ndarray, at: int, rule: VoteRule
     ) -> int:
         """Make the steps of the pairs from number `at` on; see `PairRun`."""
-        n_candidates = candidates.shape[1]
-        if self._turns is None or not self._turns.hold(len(pairs), n_candidates):
-            self._turns = _Turns(self._device, len(pairs), n_candidates, self._cells)
-        turns = self._turns
+        turns = self._room_for(len(pairs), candidates.shape[1])
         with self._device.active():
             turns.begin(pairs, candidates)
             self._step[...] = 0  # all samples have the last step
@@ -164,17 +176,22 @@ class CudaPairRun:
 
     def added(self, scores: Array, bins: Array, pairs: np.ndarray, steps: Turn) -> Array:
         """The scores of other samples, after the steps of a turn."""
-        device = self._device
-        if self._made is None or not self._made.hold(len(pairs), 0):
-            self._made = _Turns(device, len(pairs), 0, self._cells)
+        device, turns = self._device, self._room_for(len(pairs), 0)
         with device.active():
-            self._made.write(pairs, steps)
+            turns.write(pairs, steps)
             device.launch(
                 "vote_by_pairs", blocks_for(bins.shape[1], device), THREADS, bins, bins.shape[1],
-                self._made.record, len(pairs), self._n_outputs, scores,
+                turns.record, len(pairs), self._n_outputs, scores,
             )  # fmt: skip
             device.waiter()()  # until then the device reads what is written for the next turn
         return scores
+
+    def _room_for(self, n_pairs: int, n_candidates: int) -> _Turns:
+        """Where turns of so many pairs, with so many candidates, have their room."""
+        turns = self._turns
+        if turns is None or n_pairs != turns.n_pairs or n_candidates > turns.n_candidates:
+            turns = self._turns = _Turns(self._device, n_pairs, n_candidates, self._cells)
+        return turns
 
     def _queue(self, turns: _Turns, at: int, rule: VoteRule) -> None:
         """Queue the steps of the pairs from number `at` on."""
@@ -198,39 +215,6 @@ class CudaPairRun:
         )  # fmt: skip
 
 
-class _Samples(NamedTuple):
-    """The samples' arrays on the device.
-
-    Attributes
-    ----------
-    bins : array (n_features, n_samples) of uint8
-    n_bins : array (n_features,) of int64
-    numbers : array (n_numbers, n_samples) of float64
-        As `first_numbers` says; those of classes have the sign of the label.
-    weights : FirstWeights
-    """
-
-    bins: Array
-    n_bins: Array
-    numbers: Array
-    weights: FirstWeights
-
-    def record(self, device: CudaDevice, n_outputs: int, loss: int) -> np.ndarray:
-        """The `PairSamples` of `pairs.cu`."""
-        own, differing = np.zeros(1, dtype=layout.LOSS_SAMPLES), self.weights.differing
-        own["numbers"] = device.address(self.numbers)
-        own["fixed"] = device.address(self.numbers[-1])  # read under Poisson and gamma loss only
-        own["first_weights"] = 0 if differing is None else device.address(differing)
-        own["equal_weight"] = self.weights.equal
-        own["n_samples"], own["n_outputs"], own["loss"] = self.bins.shape[1], n_outputs, loss
-        return record(
-            layout.PAIR_SAMPLES,
-            bins=device.address(self.bins),
-            n_bins=device.address(self.n_bins),
-            own=own[0],
-        )
-
-
 class _Turns:
     """Where turns of pairs are on the device: what is given, and the steps that are made.
 
@@ -245,13 +229,13 @@ class _Turns:
     Attributes
     ----------
     record : ndarray (1,) of layout.PAIR_TURN
-    n_pairs : int
+    n_pairs, n_candidates : int
     again : dict of VoteRule to callable
         Queues a whole turn, once it is recorded.
     """
 
     def __init__(self, device: CudaDevice, n_pairs: int, n_candidates: int, cells: Array) -> None:
-        self._device, self.n_pairs, self._most = device, n_pairs, n_candidates
+        self._device, self.n_pairs, self.n_candidates = device, n_pairs, n_candidates
         self._n_places = 2 * n_pairs
         self.again: dict[VoteRule, Callable[[], None]] = {}
         n_given = 1 + self._n_places * (1 + n_candidates)
@@ -273,10 +257,6 @@ class _Turns:
             votes=made + 8 * (1 + self._n_places),
             cells=device.address(cells),
         )
-
-    def hold(self, n_pairs: int, n_candidates: int) -> bool:
-        """Whether turns of so many pairs, with so many candidates, have their room here."""
-        return n_candidates <= self._most and n_pairs == self.n_pairs
 
     def begin(self, pairs: np.ndarray, candidates: np.ndarray) -> None:
         """Queue the copies of what a turn is given: pairs (n_pairs, 2), and the candidates of each,

@@ -48,61 +48,44 @@ OF_SIGNS = Sizes(layout.SIGNED_PIECE, layout.MOST_PIECES)
 """In the searches for classic stumps and intervals."""
 
 
-class Neighbours(NamedTuple):
-    """The `Neighbours` of `search.cuh`: the samples and values on both sides of a cut.
+class Found(NamedTuple):
+    """The `Result` of `search.cuh` and the words after it: what a round sends to the host.
 
-    `samples` (2,) of int64 is -1 if the table already knows the values. `values` (16,) of uint8 are
-    their bytes, eight for each.
-    """
-
-    samples: np.ndarray
-    values: np.ndarray
-
-
-class Best(NamedTuple):
-    """The `Best` of `search.cuh`: a cut; its score is `NO_SCORE` if there is none.
-
-    `place` is the position of a stump, or both positions of an interval in one integer.
+    Attributes
+    ----------
+    score : int
+        That of the best cut; `NO_SCORE` if there is none.
+    feature : int
+    position : int
+    after : int or None
+        As in `Cut`: None for a stump.
+    detail : int
+        What the search notes of the cut: a polarity, or the number of a piece.
+    missing : int
+        The sum of the feature's missing values.
+    n_wanted : int
+        How many features' sorted orders are needed.
+    signed_weight, weight, error, smallest : int
+        The `Sums` of `common.cuh`.
+    beside : tuple of (ndarray, ndarray)
+        The `Neighbours` of the cut and, for an interval, of its lower cut: the two samples on its
+        sides, -1 if the table already knows their values; and the bytes of the values, eight for
+        each, (16,) of uint8.
+    rest : ndarray (n_words,) of int64
     """
 
     score: int
     feature: int
-    place: int
+    position: int
+    after: int | None
     detail: int
-
-    @property
-    def position(self) -> int:
-        """As in `Cut`."""
-        return self.place & ((1 << PLACE_BITS) - 1)
-
-    @property
-    def after(self) -> int | None:
-        """As in `Cut`: None for a stump."""
-        above = self.place >> PLACE_BITS
-        return above - 1 if above else None
-
-
-class Sums(NamedTuple):
-    """The `Sums` of `common.cuh`."""
-
+    missing: int
+    n_wanted: int
     signed_weight: int
     weight: int
     error: int
     smallest: int
-
-
-class Found(NamedTuple):
-    """The `Result` of `search.cuh` and the words after it: what a round sends to the host.
-
-    `beside` belongs to the cut and, for an interval, to its lower cut. `rest` is (n_words,) of
-    int64.
-    """
-
-    best: Best
-    missing: int
-    n_wanted: int
-    sums: Sums
-    beside: tuple[Neighbours, Neighbours]
+    beside: tuple[tuple[np.ndarray, np.ndarray], ...]
     rest: np.ndarray
 
     @classmethod
@@ -110,10 +93,14 @@ class Found(NamedTuple):
         """From the words of the record and those after it, (n_words,) of int64."""
         n_words = layout.RESULT.itemsize // 8
         record = layout.read(words[:n_words].reshape(1, -1), layout.RESULT)[0]
-        best, missing, n_wanted, sums, beside = record.item()
-        at_cut, at_lower = (Neighbours(*one) for one in beside)
-        rest = words[n_words:]
-        return cls(Best(*best), missing, n_wanted, Sums(*sums), (at_cut, at_lower), rest)
+        (score, feature, place, detail), missing, n_wanted, sums, beside = record.item()
+        signed_weight, weight, error, smallest = sums
+        above, position = divmod(place, 1 << PLACE_BITS)  # one integer for both cuts
+        after = above - 1 if above else None
+        return cls(
+            score, feature, position, after, detail, missing, n_wanted,
+            signed_weight, weight, error, smallest, beside, words[n_words:],
+        )  # fmt: skip
 
 
 class Search(ABC):
@@ -261,20 +248,17 @@ class Search(ABC):
 
     def _note_values(self, found: Found) -> None:
         """Tell the table the values on both sides of the cuts inside bins."""
-        best = found.best
-        for position, beside in zip((best.position, best.after), found.beside, strict=True):
-            if position is not None and best.score != NO_SCORE and beside.samples[0] >= 0:
-                values = self._values_of(best.feature, beside)
-                self._table.note_values(best.feature, position, values)
-
-    def _values_of(self, feature: int, beside: Neighbours) -> np.ndarray:
-        source = self._table.source
-        if source.on_device is None:
-            return source.host_values(feature, beside.samples)
-        dtype = np.dtype(source.dtype)
-        both = beside.values.reshape(2, 8)
-        values: np.ndarray = both[:, : dtype.itemsize].copy().view(dtype)[:, 0]
-        return values
+        source, dtype = self._table.source, np.dtype(self._table.source.dtype)
+        for position, (samples, words) in zip(
+            (found.position, found.after), found.beside, strict=True
+        ):
+            if position is None or found.score == NO_SCORE or samples[0] < 0:
+                continue
+            if source.on_device is None:
+                values = source.host_values(found.feature, samples)
+            else:
+                values = words.reshape(2, 8)[:, : dtype.itemsize].copy().view(dtype)[:, 0]
+            self._table.note_values(found.feature, position, values)
 
 
 class SearchWithSigns(Search):
@@ -295,12 +279,11 @@ class SearchWithSigns(Search):
     def best_cut(self) -> Cut:
         """The last round's largest cut, in the order of `Cut`."""
         found = self.found()
-        best, total = found.best, found.sums.signed_weight
-        constant = constant_cut(total)
-        if best.score == NO_SCORE:
+        constant = constant_cut(found.signed_weight)
+        if found.score == NO_SCORE:
             return constant
-        missing = sign_of(found.missing or total)
-        cut = Cut(best.feature, best.position, best.detail, missing, best.score, best.after)
+        missing = sign_of(found.missing or found.signed_weight)
+        cut = Cut(found.feature, found.position, found.detail, missing, found.score, found.after)
         return max(cut, constant)
 
 

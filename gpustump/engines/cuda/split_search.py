@@ -87,14 +87,14 @@ class SplitSearch(Search):
 
     def best_cut(self) -> Cut:
         """The last round's largest cut, in the order of `Cut`."""
-        best, sums = self.found().best, self._sums_of_best()
+        found, sums = self.found(), self._sums_of_best()
         together = np.zeros_like(sums)
         together[FIRST] = sums.sum(axis=0)
         constant = Cut(0, None, 0, 0, exact_score_of(together.tolist(), self._objective))
-        if best.score == NO_SCORE:
+        if found.score == NO_SCORE:
             return constant
         score = exact_score_of(sums.tolist(), self._objective)
-        return max(Cut(best.feature, best.position, 0, 0, score), constant)
+        return max(Cut(found.feature, found.position, 0, 0, score), constant)
 
     def sums_over_each(self, hypotheses: Sequence[Partition]) -> list[np.ndarray | None]:
         """The sums over each hypothesis's regions; None where all samples have to be added up.
@@ -143,7 +143,7 @@ class SplitSearch(Search):
         """
         found = self.found()
         by_region = found.rest[: self._n_more].reshape(N_REGIONS, self._n_outputs, 2).copy()
-        if found.best.score == NO_SCORE and 0 in self._table.categories:
+        if found.score == NO_SCORE and 0 in self._table.categories:
             by_region[FIRST] = self.category_sums()[0, ..., :-1].sum(axis=-1)
         return by_region
 

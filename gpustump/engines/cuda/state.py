@@ -69,9 +69,9 @@ class CudaState:
     @property
     def totals(self) -> Totals:
         """Sums over all samples."""
-        sums = self._search.found().sums
+        found = self._search.found()
         return Totals(
-            sums.signed_weight, sums.weight, sums.error, self._update.first_weight,
+            found.signed_weight, found.weight, found.error, self._update.first_weight,
             self._table.n_samples,
         )  # fmt: skip
 
@@ -83,7 +83,7 @@ class CudaState:
 
     def smallest_weight(self) -> int:
         """The smallest Hessian."""
-        return self._search.found().sums.smallest
+        return self._search.found().smallest
 
     def best_cut(self) -> Cut:
         """The largest cut, in the order of `Cut`."""
@@ -125,7 +125,7 @@ class CudaState:
         self._search.queue()
 
     def _regions(self, hypothesis: Partition) -> Array:
-        values = self._table.values(hypothesis.feature)
+        values = self._table.source.values(hypothesis.feature)
         return self._device.array(regions(hypothesis, values))
 
     def _added_up(self, hypothesis: Partition) -> np.ndarray:

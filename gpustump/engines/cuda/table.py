@@ -112,12 +112,6 @@ class BinIndex:
     def __len__(self) -> int:
         return len(self.records)
 
-    @property
-    def n_bins(self) -> np.ndarray:
-        """How many bins each feature has, without the slot for missing values."""
-        n_bins: np.ndarray = self.features["n_bins"]
-        return n_bins
-
     def at(self, feature: int, position: int) -> tuple[int, int, int]:
         """The bin of a feature that holds a sorted position: its number there, begin and end."""
         first, n_bins, _ = self.features[feature].item()
@@ -174,10 +168,6 @@ class CudaTable:
     @property
     def n_features(self) -> int:
         return self.source.n_features
-
-    def values(self, feature: int) -> Array:
-        """One feature's values (n_samples,) in the dtype in which they are compared."""
-        return self.source.values(feature)
 
     def recorded(self, queue: Callable[[], None]) -> Callable[[], None]:
         """A function that queues what `queue` queues, from a record if codes are not streamed.
