@@ -334,20 +334,20 @@ def _of_votes(found: SplitScores) -> _Drawn:
     is_real, best = found.kind == "real", found.best
     factor = -2.0 if is_real else 1.0
     heights, level = factor * found.scores, factor * found.constant
-    left, right, missing = best.votes
+    threshold, (left, right, missing) = best.split.threshold, best.votes
     text = f"{'minimum' if is_real else 'maximum'}: {factor * best.score:.4g}, "
-    if np.isfinite(best.threshold):
-        text += f"{_place(best.threshold)};\nvotes {left:+.3g} at b or below, {right:+.3g} above"
+    if np.isfinite(threshold):
+        text += f"{_place(threshold)};\nvotes {left:+.3g} at b or below, {right:+.3g} above"
         text += f", {missing:+.3g} missing" if missing else ""
     else:
         text += f"missing values apart;\nvotes {left:+.3g}, {missing:+.3g} missing"
-    if best.is_constant:
+    if best.score == found.constant and not np.isfinite(threshold):
         text = f"best without a split; vote {left:+.3g}"
     name = "normaliser $Z$ of real votes" if is_real else "gain of Newton votes"
     low, high = float(heights.min()), max(float(heights.max()), level)
     room = 0.1 * (high - low) or 0.1
     view = (max(0.0, low - 3 * room) if is_real else 0.0), high + room
-    mark = best.threshold, factor * best.score, text.replace("-", "−")
+    mark = threshold, factor * best.score, text.replace("-", "−")
     return _Drawn(name, found.values, {name: heights}, *mark, level, "without a split", view)
 
 

@@ -22,7 +22,7 @@ from gpustump.model.members import Member, RegionMember
 from gpustump.plots import style, terms
 from gpustump.plots.panels import DrawnScore
 from gpustump.theory import edge_bounds, training_bounds
-from gpustump.theory.losses import losses_of, run_number, run_of
+from gpustump.theory.losses import losses_of, run_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -181,7 +181,7 @@ def _held_out(
     X, _, weights = samples
     if model.is_regression:
         return _losses_of_quantity(estimator, X, y, weights), np.zeros(0)
-    found = losses_of(run_of(model, number, X, y), X, weights)
+    found = losses_of(model, number, X, y, weights)
     return found.errors, found.log_losses if is_newton else np.zeros(0)
 
 

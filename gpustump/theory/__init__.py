@@ -11,7 +11,6 @@ argument, if one is not as described.
 """
 
 from gpustump.theory.bounds import (
-    bounds_of_rounds,
     edge_bounds,
     interval_growth,
     margin_bound,
@@ -42,7 +41,6 @@ __all__ = [
     "Losses",
     "RoundLosses",
     "SplitScores",
-    "bounds_of_rounds",
     "class_margins",
     "edge_bounds",
     "interval_growth",

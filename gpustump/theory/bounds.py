@@ -22,11 +22,10 @@ import numpy as np
 
 from gpustump.arrays import Array
 from gpustump.boosting.votes.discrete import odds_and_normaliser
-from gpustump.boosting.votes.votes import AnyRound, RegionRound
 from gpustump.data.parameters import check_count
+from gpustump.data.readable import either
 from gpustump.learners.step_table import VOTES_LIMIT
 from gpustump.theory.arguments import host_vector, within
-from gpustump.theory.losses import bound_of
 
 
 def training_bounds(
@@ -74,47 +73,6 @@ def training_bounds(
     with np.errstate(all="ignore"):
         bounds = np.cumprod(found, dtype=np.float64)
     return np.where(np.isnan(bounds), np.inf, bounds)  # NaN is 0 * inf, for votes in the hundreds
-
-
-def bounds_of_rounds(rounds: Sequence[AnyRound]) -> np.ndarray:
-    """The bound on the training error after each round, from the records of a run with any votes.
-
-    Parameters
-    ----------
-    rounds : sequence of Round or of RegionRound
-        All rounds of one run from the first on, as `boost` yields them, or an item of a
-        classifier's `rounds_`. (With Newton votes, no product bounds the training error.)
-
-    Returns
-    -------
-    array (n_rounds,) of float64
-
-    Notes
-    -----
-    The product of the normalisers Z so far [Schapire and Singer 1999, theorem 1]. Z_t is the sum
-    over samples of D_t(i) * exp(-y_i * v), where v is the vote of the sample's region; with K > 2
-    outputs it is summed over samples and outputs. Then a sample whose class does not have the
-    largest score adds 2 to its K exponential losses or more: K/2 times the product is the bound.
-
-    Examples
-    --------
-    >>> from gpustump import boost
-    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [-1, 1, -1, -1]
-    >>> rounds = list(boost(X, y, votes="real", n_rounds=2))
-    >>> [round(bound, 4) for bound in bounds_of_rounds(rounds).tolist()]
-    [0.7236, 0.6018]
-    """
-    if isinstance(rounds, AnyRound) or not all(isinstance(one, AnyRound) for one in rounds):
-        raise TypeError("rounds must be the records of one run, such as classifier.rounds_[0].")
-    if any(one.normaliser is None for one in rounds):
-        raise ValueError(
-            "rounds must come from AdaBoost: with Newton votes, no product of normalisers bounds "
-            "the training error. See losses_by_round for the log-loss."
-        )
-    first = rounds[0] if len(rounds) else None
-    n_outputs = len(first.votes[0]) if isinstance(first, RegionRound) else 1
-    normalisers = [one.normaliser for one in rounds]
-    return bound_of(np.cumprod(np.asarray(normalisers, dtype=np.float64)), n_outputs)
 
 
 def edge_bounds(errors: Sequence[float] | Array) -> np.ndarray:
@@ -223,12 +181,9 @@ def product_growth(n_samples: int, n_features: int) -> int:
 def growth_of(weak_learner: str) -> Callable[[int, int], int]:
     """The growth function of a weak learner: "stump", "interval" or "product"."""
     known = {"stump": stump_growth, "interval": interval_growth, "product": product_growth}
-    for name, growth in known.items():
-        if weak_learner == name:
-            return growth
-    raise ValueError(
-        f"weak_learner must be 'stump', 'interval' or 'product'; got {weak_learner!r}."
-    )
+    if weak_learner in known:
+        return known[weak_learner]
+    raise ValueError(f"weak_learner must be {either(map(repr, known))}; got {weak_learner!r}.")
 
 
 def log_growth_of_votes(n_rounds: int, n_samples: int, n_features: int, weak_learner: str) -> float:

@@ -12,7 +12,6 @@ it also gives the bound on the training error where only a model and its trainin
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -20,12 +19,12 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
+from gpustump.boosting.rounds.one_hypothesis import VotedSplit
 from gpustump.boosting.votes.settings import VoteSettings
 from gpustump.boosting.votes.splits import SplitVotes
-from gpustump.boosting.votes.votes import Taken
 from gpustump.data.input_arrays import as_array
 from gpustump.data.labels import class_numbers
-from gpustump.data.parameters import Link, VoteKind, check_real, check_vote_kind
+from gpustump.data.parameters import VoteKind, check_real, check_vote_kind
 from gpustump.data.tables import check_table
 from gpustump.data.weights import check_weighted_signs
 from gpustump.engines.contract import sign_of
@@ -34,8 +33,8 @@ from gpustump.engines.integer_weights import IntegerWeights, in_units
 from gpustump.engines.reference import table as reference
 from gpustump.engines.reference.integers import hessian_of
 from gpustump.engines.reference.state import ArrayState
+from gpustump.learners.split import Split
 from gpustump.learners.thresholds import midpoints
-from gpustump.model.additive import AdditiveModel
 from gpustump.model.classes import class_indices, log_probabilities
 from gpustump.model.ensemble import Label, StumpEnsemble, model_of
 from gpustump.model.members import added_up
@@ -208,19 +207,14 @@ def weighted_losses(x: Array, y: Array, sample_weight: Array | None = None) -> L
     x = checked_column(x)
     with arrays.computing_on(x):
         labels, weights, rows = check_weighted_signs(y, sample_weight, x)
-        signed = arrays.to_host(in_units(weights) * labels).astype(np.int64)
-        values = arrays.to_host(arrays.picked(arrays.as_working(x), rows))
-    return _losses(values, signed, int(np.abs(signed).sum()), sign_of(int(signed.sum())))
-
-
-def _losses(x: np.ndarray, signed_weights: np.ndarray, total_weight: int, heavier: int) -> Losses:
-    """The losses of values (n_samples,) with integer weights, each with the sign of its label."""
-    cuts = Cuts.of(x)
-    sum_left = cuts.sums_left(signed_weights)
+        signed = arrays.to_host(in_units(weights) * labels).astype(np.int64)  # label times weight
+        cuts = Cuts.of(arrays.to_host(arrays.picked(arrays.as_working(x), rows)))
+    sum_left = cuts.sums_left(signed)
     agreement = 2 * sum_left - sum_left[-1]  # of polarity +1, over the present samples
-    missing = signed_weights[cuts.missing]
+    missing = signed[cuts.missing]
     weight_missing = int(np.abs(missing).sum())
     wrong_missing = (weight_missing - abs(int(missing.sum()))) // 2
+    total_weight = int(np.abs(signed).sum())
     weight_present = total_weight - weight_missing
     return Losses(
         cuts.values.astype(np.float64),
@@ -228,34 +222,13 @@ def _losses(x: np.ndarray, signed_weights: np.ndarray, total_weight: int, heavie
         (weight_present - agreement) // 2 + wrong_missing,
         (weight_present + agreement) // 2 + wrong_missing,
         total_weight,
-        heavier,
+        sign_of(int(signed.sum())),
     )
 
 
 def _shares(weights: np.ndarray, total_weight: int) -> np.ndarray:
     """Each integer weight as a share of the total, rounded once."""
     return np.asarray([weight / total_weight for weight in weights.tolist()])
-
-
-class VotedCut(NamedTuple):
-    """A split of one feature, its score, and what its regions vote.
-
-    Attributes
-    ----------
-    threshold : float
-        Infinite if it separates no two values.
-    score : float
-        As in `SplitScores.scores`.
-    votes : (float, float, float)
-        Of the left region, of the right one and of missing values.
-    is_constant : bool
-        Whether all samples are one region, also those without a value.
-    """
-
-    threshold: float
-    score: float
-    votes: tuple[float, float, float]
-    is_constant: bool
 
 
 @dataclass(frozen=True)
@@ -275,8 +248,8 @@ class SplitScores:
     constant : float
         The score without any split.
     kind : "real" or "newton"
-    best : VotedCut
-        The split that training chooses on this feature.
+    best : VotedSplit
+        The split that training chooses on this feature, as `fit_stump` returns it.
 
     Examples
     --------
@@ -286,8 +259,8 @@ class SplitScores:
     [-inf, 1.5, 3.0, 4.5, inf]
     >>> found.scores.round(4).tolist()
     [1.0, 1.3333, 2.0, 1.3333, 1.0]
-    >>> found.best.threshold, round(found.best.score, 4)
-    (3.0, 2.0)
+    >>> found.best.split, round(found.best.score, 4)
+    (Split(feature=0, threshold=3.0), 2.0)
     """
 
     values: np.ndarray
@@ -295,7 +268,7 @@ class SplitScores:
     scores: np.ndarray
     constant: float
     kind: VoteKind
-    best: VotedCut
+    best: VotedSplit
 
 
 def split_scores(
@@ -340,7 +313,7 @@ def split_scores(
     >>> found = split_scores([1.0, 2.0, 4.0, 5.0], [1, 1, -1, 1])
     >>> [round(-2 * score, 4) for score in found.scores.tolist()]
     [0.866, 0.7071, 0.5, 0.7071, 0.866]
-    >>> found.best.threshold, [round(vote, 4) for vote in found.best.votes]
+    >>> found.best.split.threshold, [round(vote, 4) for vote in found.best.votes]
     (3.0, [0.8047, 0.0, 0.0])
     """
     kind = check_vote_kind(votes, ("real", "newton"))
@@ -350,19 +323,14 @@ def split_scores(
         y, weights, rows = check_weighted_signs(y, sample_weight, x)
         values = arrays.to_host(arrays.picked(arrays.as_working(x), rows))
     labels, weights = arrays.to_host(y), arrays.to_host(weights)
-    found = VoteSettings(kind, l2_regularization=l2).votes(weights)
-    assert isinstance(found, SplitVotes)
-    objective = found.objective()
+    run = VoteSettings(kind, l2_regularization=l2).votes(weights)
+    assert isinstance(run, SplitVotes)
+    objective = run.objective()
     table = reference.prepare(values[:, np.newaxis])
     state = ArrayState(table, labels, in_units(weights, objective.n_copies), objective)
-    return _scores(Cuts.of(values), state, found, found.best(table, state))
-
-
-def _scores(cuts: Cuts, state: ArrayState, votes: SplitVotes, best: Taken) -> SplitScores:
-    """The scores of a feature's cuts in the first round of a run, and the cut that it takes."""
-    objective, weight = votes.objective(), state.totals.weight
+    weight, best = state.totals.weight, run.best(table, state)
     (own,) = state.integers().outputs
-    integers = Sums(own.gradient, hessian_of(own))
+    integers, cuts = Sums(own.gradient, hessian_of(own)), Cuts.of(values)
     left = Sums(*map(cuts.sums_left, integers))
     right = Sums(*(part[-1] - part for part in left))
     missing = Sums(*(part[cuts.missing].sum(keepdims=True) for part in integers))
@@ -371,18 +339,18 @@ def _scores(cuts: Cuts, state: ArrayState, votes: SplitVotes, best: Taken) -> Sp
     gain = gain_of(objective)
     scores, constant = gain(left, right, missing), float(gain(total, nothing, nothing)[0])
     assert best.cut is not None
+    assert isinstance(best.hypothesis, Split)
     (first,), (second,), (of_missing,) = best.region_votes
     return SplitScores(
         cuts.values.astype(np.float64),
         cuts.thresholds,
-        np.asarray([votes.recorded(score, weight) for score in scores.tolist()]),
-        votes.recorded(constant, weight),
+        np.asarray([run.recorded(score, weight) for score in scores.tolist()]),
+        run.recorded(constant, weight),
         objective.gain,
-        VotedCut(
-            best.hypothesis.thresholds[0],
-            votes.recorded(best.cut.score, weight),
+        VotedSplit(
+            best.hypothesis,
             (first, second, of_missing),
-            best.cut.position is None,
+            run.recorded(best.cut.score, weight),
         ),
     )
 
@@ -428,7 +396,8 @@ class RoundLosses:
         """A bound on each error, (n_rounds,): the exponential loss, times K/2 for K > 2 outputs.
 
         It holds for any scores and samples. On the samples that AdaBoost was trained on, it is the
-        bound by the product of the normalisers, `bounds_of_rounds`, up to the rounding of weights.
+        bound by the product of the normalisers, `Round.training_bound`, up to the rounding of
+        weights.
 
         Notes
         -----
@@ -436,12 +405,8 @@ class RoundLosses:
         1999, theorem 1]. With more, one whose class k does not have the largest score has F_k <=
         F_l for another class l, so exp(-F_k) + exp(F_l) >= 2 * exp((F_l - F_k) / 2) >= 2.
         """
-        return bound_of(self.exponential_losses, self.n_outputs)
-
-
-def bound_of(losses: np.ndarray, n_outputs: int) -> np.ndarray:
-    """Bounds on errors from mean exponential losses, or from products of normalisers."""
-    return losses if n_outputs == 1 else n_outputs / 2 * losses
+        factor = 1.0 if self.n_outputs == 1 else self.n_outputs / 2
+        return factor * self.exponential_losses
 
 
 def losses_by_round(
@@ -489,8 +454,7 @@ def losses_by_round(
     ensemble.refuse_quantity()
     number = run_number(ensemble, label)
     X = ensemble.checked(X)
-    run = run_of(ensemble, number, X, y)
-    return losses_of(run, X, weights_of(sample_weight, X))
+    return losses_of(ensemble, number, X, y, weights_of(sample_weight, X))
 
 
 def run_number(model: StumpEnsemble, label: Label | None) -> int | None:
@@ -511,58 +475,31 @@ def run_number(model: StumpEnsemble, label: Label | None) -> int | None:
     return None if model.is_binary else model.member_index(label)
 
 
-class Run(NamedTuple):
-    """What is judged: a whole model, or one class against the rest.
-
-    Attributes
-    ----------
-    scores : AdditiveModel
-    numbers : ndarray (n_samples,) of int64
-        The class of each sample; 1 and 0 with one output.
-    link : str
-        How scores become probabilities.
-    """
-
-    scores: AdditiveModel
-    numbers: np.ndarray
-    link: Link
-
-
-def run_of(model: StumpEnsemble, number: int | None, X: Array, y: Any) -> Run:
-    """A whole model for None, else the member with this number, and the labels of samples."""
+def losses_of(
+    model: StumpEnsemble, number: int | None, X: Array, y: Any, weights: IntegerWeights
+) -> RoundLosses:
+    """The losses after each round of a whole model for None, else of the member with this number,
+    whose class is judged against the rest; samples of weight 0 take no part."""
     numbers = arrays.to_host(class_numbers(model.classes, y, X))
-    if number is None or model.is_binary or model.is_shared:
-        return Run(model.in_rounds, numbers, model.link)
-    own = (numbers == number).astype(np.int64)
-    return Run(added_up((model.members[number],)), own, "logistic")
-
-
-def losses_of(run: Run, X: Array, weights: IntegerWeights) -> RoundLosses:
-    """The losses after each round; samples of weight 0 take no part."""
+    run, link = model.in_rounds, model.link
+    if number is not None and not (model.is_binary or model.is_shared):
+        numbers = (numbers == number).astype(np.int64)
+        run, link = added_up((model.members[number],)), "logistic"
     counts = weights.values > 0
-    numbers, shares = run.numbers[counts], weights.values[counts] / weights.total
-    found = []
-    for scores in _staged_scores(run.scores, X):
-        error = weights.share(class_indices(scores) != run.numbers)
-        own = scores[counts]
-        logs = log_probabilities(own, run.link)[np.arange(len(numbers)), numbers]
-        found.append((error, -_mean(logs, shares), _exponential_loss(own, numbers, shares)))
+    numbers, own = numbers[counts], IntegerWeights(weights.values[counts], weights.total)
+    shares, found = own.values / own.total, []
+    for staged in run.staged_scores(X):
+        by_output = arrays.to_host(staged)[counts]
+        scores = by_output[:, 0] if run.n_outputs == 1 else by_output
+        error = own.share(class_indices(scores) != numbers)
+        logs = log_probabilities(scores, link)[np.arange(len(numbers)), numbers]
+        # The class 1 has the only output of two classes.
+        is_own = numbers[:, np.newaxis] == np.arange(run.n_outputs) + (run.n_outputs == 1)
+        with np.errstate(over="ignore"):
+            exponentials = np.exp(np.where(is_own, -by_output, by_output)).mean(axis=1)
+        found.append((error, -_mean(logs, shares), _mean(exponentials, shares)))
     errors, log_losses, exponentials = np.asarray(found, dtype=np.float64).reshape(-1, 3).T
-    return RoundLosses(errors, log_losses, exponentials, run.scores.n_outputs)
-
-
-def _staged_scores(model: AdditiveModel, X: Array) -> Iterator[np.ndarray]:
-    """Scores on the host after 1, 2, ... rounds, (n_samples,) for one output."""
-    for scores in map(arrays.to_host, model.staged_scores(X)):
-        yield scores[:, 0] if scores.shape[1] == 1 else scores
-
-
-def _exponential_loss(scores: np.ndarray, numbers: np.ndarray, shares: np.ndarray) -> float:
-    by_output = scores.reshape(len(numbers), -1)
-    is_own = numbers[:, np.newaxis] == np.arange(by_output.shape[1]) + (scores.ndim == 1)
-    with np.errstate(over="ignore"):
-        exponentials = np.exp(np.where(is_own, -by_output, by_output))
-    return _mean(np.mean(exponentials, axis=1), shares)
+    return RoundLosses(errors, log_losses, exponentials, run.n_outputs)
 
 
 def _mean(values: np.ndarray, shares: np.ndarray) -> float:

@@ -164,8 +164,14 @@ def share_below(margins: Array, theta: float = 0.0, sample_weight: Array | None 
     >>> share_below([-0.5, 0.0, 0.25, 1.0])
     0.5
     """
-    margins, theta = _checked_margins(margins), check_real(theta, "theta")
+    margins, theta = as_array(margins, "margins"), check_real(theta, "theta")
+    check_numbers(margins, "margins", "pass one column, margins[:, k], at a time")
+    if margins.shape[0] == 0:
+        raise ValueError("margins is empty; at least one sample is needed.")
+    xp = arrays.namespace_of(margins)
     with arrays.computing_on(margins):
+        margins = xp.astype(margins, xp.float64)
+        refuse_problems({"NaN": xp.isnan(margins)}, "margins")
         below = margins <= theta
         weights, rows = check_weights(sample_weight, margins)
         return IntegerWeights.of(weights).share(arrays.picked(below, rows))
@@ -261,25 +267,8 @@ def _total_of_differences(model: StumpEnsemble) -> float:
             votes = terms[0].votes
             found.append(float((votes.max(axis=1) - votes.min(axis=1)).max()))
         else:
-            found.append(_largest_difference(np.sum([term.votes for term in terms], axis=0)))
+            votes = np.sum([term.votes for term in terms], axis=0)
+            differences = votes.max(axis=0)[:, np.newaxis] - votes.min(axis=0)
+            np.fill_diagonal(differences, 0.0)
+            found.append(float(differences.max()))
     return math.fsum(found) or 1.0
-
-
-def _largest_difference(votes: np.ndarray) -> float:
-    """The largest difference between two outputs' votes (n_regions, n_outputs), in any regions."""
-    high, low = votes.max(axis=0), votes.min(axis=0)
-    differences = high[:, np.newaxis] - low[np.newaxis, :]
-    np.fill_diagonal(differences, 0.0)
-    return float(differences.max())
-
-
-def _checked_margins(margins: Any) -> Array:
-    margins = as_array(margins, "margins")
-    check_numbers(margins, "margins", "pass one column, margins[:, k], at a time")
-    if margins.shape[0] == 0:
-        raise ValueError("margins is empty; at least one sample is needed.")
-    xp = arrays.namespace_of(margins)
-    with arrays.computing_on(margins):
-        margins = xp.astype(margins, xp.float64)
-        refuse_problems({"NaN": xp.isnan(margins)}, "margins")
-    return margins

@@ -19,14 +19,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.data.parameters import check_count, check_real
+from gpustump.data.parameters import check_count
 from gpustump.data.tables import check_table
+from gpustump.theory.arguments import within
 
 KINDS = ("equal", "spread", "peaked", "thirds")
 """The kinds of distributions that `random_distribution` draws."""
@@ -168,12 +168,17 @@ def make_intervals(
     """
     n_samples = check_count(n_samples, "n_samples")
     n_features = check_count(n_features, "n_features")
-    noise = check_real(noise, "noise")
-    if not 0 <= noise <= 1:
-        raise ValueError(f"noise must be in [0, 1]; got {noise!r}.")
+    noise = within(noise, "noise", "[0, 1]")
     rng = np.random.default_rng(random_state)
     X = rng.random((n_samples, n_features))
-    function = _random_interval(X, rng)
+    # An interval between the values of two samples; all such intervals are equally likely.
+    feature = int(rng.integers(n_features))
+    values = np.sort(X[:, feature])
+    first, end = 0, 1
+    if n_samples >= 3:
+        first, end = sorted(1 + rng.choice(n_samples - 1, size=2, replace=False))
+    polarity = int(rng.choice([-1, 1]))
+    function = IntervalFunction(feature, float(values[first]), float(values[end - 1]), polarity)
     y = function.labels(X)
     return X, np.where(rng.random(n_samples) < noise, -y, y), function
 
@@ -229,26 +234,9 @@ def random_distribution(
         raise ValueError(f"kind must be one of {', '.join(KINDS)}; got {kind!r}.")
     if kind == "equal":
         return np.full(len(regions), 1 / len(regions))
-    if kind == "thirds":
-        return _thirds(regions, rng)
-    return rng.dirichlet(np.full(len(regions), _CONCENTRATIONS[kind]))
-
-
-def _random_interval(X: np.ndarray, rng: np.random.Generator) -> IntervalFunction:
-    """An interval between the values of two samples; all such intervals are equally likely."""
-    n_samples, n_features = X.shape
-    feature = int(rng.integers(n_features))
-    values = np.sort(X[:, feature])
-    first, end = 0, 1
-    if n_samples >= 3:
-        first, end = sorted(1 + rng.choice(n_samples - 1, size=2, replace=False))
-    polarity = int(rng.choice([-1, 1]))
-    return IntervalFunction(feature, float(values[first]), float(values[end - 1]), polarity)
-
-
-def _thirds(regions: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    weights = np.empty(len(regions))
-    occupied: list[Any] = np.unique(regions).tolist()
+    if kind != "thirds":
+        return rng.dirichlet(np.full(len(regions), _CONCENTRATIONS[kind]))
+    weights, occupied = np.empty(len(regions)), np.unique(regions)
     for region in occupied:
         here = regions == region
         weights[here] = rng.dirichlet(np.ones(int(here.sum()))) / len(occupied)
