@@ -214,17 +214,6 @@ class Encoding:
         column = self.origin(feature).column
         return column.values if column.kind == NUMBERED else None
 
-    @property
-    def groups(self) -> dict[str, dict[str, int]]:
-        """For each text column its values, and the feature that each value became."""
-        groups, at = {}, 0
-        for column in self.columns:
-            if column.kind == "category" and column.values:
-                name = column.name if self.named else f"column {column.name}"
-                groups[name] = {value: at + k for k, value in enumerate(column.values)}
-            at += len(column.features)
-        return groups
-
     def origin(self, feature: int) -> Origin:
         """The column and value that a feature comes from."""
         return self._origins[feature]

@@ -29,8 +29,8 @@ from gpustump.data.input_arrays import as_array
 from gpustump.data.labels import check_targets, class_numbers
 from gpustump.data.readable import counted, thousands
 from gpustump.learners.pair_table import PairAxis
+from gpustump.model.columns import CATEGORY, Column, columns_of
 from gpustump.model.ensemble import StumpEnsemble
-from gpustump.model.explanation import categories_of
 from gpustump.model.members import added_up
 
 MOST_ROWS = 5_000
@@ -41,60 +41,6 @@ MOST_VALUES = 500_000
 
 Tables = Mapping[int, tuple[np.ndarray, np.ndarray]]
 """Of each feature in use its thresholds (k,), and its values (k + 1, n_outputs), missing last."""
-
-
-class Column(NamedTuple):
-    """A column that a row of the page has.
-
-    Attributes
-    ----------
-    name, kind : str
-        As `InputColumn` has them.
-    features : tuple of int
-        What it became: one feature for each value if the kind is "category", else one.
-    values : tuple of str, or None
-        The names of its categories; None for numbers, dates and so on.
-    numbers : tuple of int
-        The number of each category, if one feature holds them.
-    """
-
-    name: str
-    kind: str
-    features: tuple[int, ...]
-    values: tuple[str, ...] | None = None
-    numbers: tuple[int, ...] = ()
-
-    def probe(self, ends: np.ndarray) -> np.ndarray:
-        """The features (n_steps, n_features) of a row on each step: of numbers the steps' ends.
-
-        The last row is that of a missing value, of categories the one before that of others.
-        """
-        if self.values is None:
-            return np.append(ends, np.nan)[:, np.newaxis]
-        if self.kind == "category":
-            n_values = len(self.features)
-            return np.vstack([np.eye(n_values + 1)[:, :-1], np.full((1, n_values), np.nan)])
-        return np.append(np.asarray(self.numbers, np.float64), [np.nan, np.nan])[:, np.newaxis]
-
-    def codes(self, X: np.ndarray) -> np.ndarray:
-        """The column's value in each row, (n_rows,), from its features (n_rows, n_features)."""
-        if self.values is None:
-            return X[:, 0]
-        if self.kind == "category":
-            is_value = X == 1.0
-        else:
-            is_value = np.asarray(self.numbers, dtype=np.float64) == X
-        found = np.where(is_value.any(axis=1), is_value.argmax(axis=1), -1.0)
-        found[np.isnan(X).any(axis=1)] = np.nan
-        return found
-
-    def steps(self, codes: np.ndarray, ends: np.ndarray) -> np.ndarray:
-        """The step of each value, (n_rows,) of int64, in the order of `probe`."""
-        if self.values is None:
-            return np.searchsorted(ends, codes)  # NaN lies behind all ends
-        n_values = len(self.values)
-        known = np.where(codes < 0, n_values, codes)
-        return np.where(np.isnan(codes), n_values + 1, known).astype(np.int64)
 
 
 def payload(
@@ -119,7 +65,8 @@ def payload(
     ValueError, TypeError
         If y or known_scores is not as described.
     """
-    columns = list(_columns(model))
+    used = model.used_features
+    columns = [own for own in columns_of(model) if not used.isdisjoint(own.features)]
     places = {feature: place for place, own in enumerate(columns) for feature in own.features}
     rows = None if X is None else _Rows.of(model, X, y, columns)
     terms = _terms(model, columns, rows) + _pairs(model, columns, places, rows)
@@ -177,25 +124,6 @@ def _tables_of(model: StumpEnsemble) -> Iterator[_TablesOf]:
         }
         yield _TablesOf(first, constant, tables)
         first += member.n_outputs
-
-
-def _columns(model: StumpEnsemble) -> Iterator[Column]:
-    """The columns that some term uses."""
-    used, encoding, first = model.used_features, model.encoding, 0
-    for own in encoding.columns:
-        features = tuple(range(first, first + len(own.features)))
-        first += len(features)
-        if used.isdisjoint(features):
-            continue
-        name = own.name if encoding.named else f"x{own.position}"
-        if own.kind == "category":
-            yield Column(name, "category", features, own.values)
-            continue
-        names = categories_of(model, features[0])
-        if names is None:
-            yield Column(name, own.kind, features)
-        else:
-            yield Column(name, "numbered", features, tuple(names.values()), tuple(names))
 
 
 def _described(model: StumpEnsemble, column: Column) -> dict[str, Any]:
@@ -286,7 +214,7 @@ def _pairs(
         if pair.bags is not None:
             part["spread"] = packed(np.std(pair.bags, axis=0, ddof=1).astype(np.float32))
         names = [
-            columns[p].name if columns[p].kind != "category" else model.encoding.shown_names[j]
+            columns[p].name if columns[p].kind != CATEGORY else model.encoding.shown_names[j]
             for p, j in zip(at, pair.features, strict=True)
         ]
         found.append(
@@ -348,7 +276,7 @@ class _Rows(NamedTuple):
         codes, fits = [], np.ones(int(X.shape[0]), dtype=bool)
         for one, given in zip(columns, own, strict=True):
             codes.append(one.codes(given.astype(np.float64)))
-            if one.kind == "category":
+            if one.kind == CATEGORY:
                 again = one.probe(np.empty(0))[one.steps(codes[-1], np.empty(0))]
                 fits &= ((again == given) | (np.isnan(again) & np.isnan(given))).all(axis=1)
         return cls(X, None if target is None else target.astype(np.float64), codes, fits)

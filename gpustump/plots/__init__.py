@@ -10,7 +10,7 @@
     regions        decision regions over two features
     lines          stumps as lines, and a split's loss or gain over its threshold
     overview       a model on one page
-    terms          models and tables as arguments; features, categories and pairs, their names
+    terms          models and tables as arguments; columns and pairs, their names
     axis           limits, units and ticks of a feature's axis
     style          colours, lines, text, legends
 

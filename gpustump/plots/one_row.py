@@ -17,10 +17,10 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.data.parameters import check_count
 from gpustump.data.readable import temporal_text
+from gpustump.model.columns import Column, column_at
 from gpustump.model.ensemble import Label, StumpEnsemble, model_of
-from gpustump.model.explanation import categories_of
 from gpustump.plots import style, terms
-from gpustump.plots.terms import Category, Column, Pair, Term, counted_terms, name_of, places_of
+from gpustump.plots.terms import Pair, Term, counted_terms, name_of, places_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -77,7 +77,7 @@ class RowScore:
         The class whose score it is; None with two classes, which have one score.
     addends : tuple of Addend
         The terms that do not add 0; those that add or take away most stand first.
-    idle : tuple of int, Category or Pair
+    idle : tuple of Column or Pair
         The other terms.
     intercept, known, score : Amount
         The score is the sum of the intercept, of what is known beforehand (None for nothing), and
@@ -110,23 +110,20 @@ class RowScore:
             limit += 1
         return self.addends[:limit], self.addends[limit:]
 
-    def values_of(self, column: Column, number: Callable[[float], str]) -> list[str]:
-        """A column's value; several for a category with several features that are 1.
+    def value_of(
+        self, column: Column, number: Callable[[float], str], names: Sequence[str] | None = None
+    ) -> str:
+        """A column's value as text.
 
-        `number` makes text of a value that is neither missing nor a boolean, date or time.
+        `number` makes text of a value that is neither missing nor a boolean, date or time; `names`
+        are those of categories, by default their values.
         """
-        if not isinstance(column, Category):
-            value, kind = float(self.values[column]), self.model.encoding.origin(column).column.kind
-            names = categories_of(self.model, column)
-            if names is None:
-                return [_known_text(value, kind) or number(value)]
-            if not value >= 0:  # a negative number is no category, as NaN is none
-                return ["missing"]
-            return [names.get(int(value), "(other)") if value.is_integer() else "(other)"]
-        own = self.values[list(column.features)]
-        if np.isnan(own).all():
-            return ["missing"]
-        return [column.values[k] for k in np.flatnonzero(own == 1.0)] or ["(other)"]
+        code = float(column.codes(self.values[np.newaxis, list(column.features)])[0])
+        if column.values is None:
+            return _known_text(code, column.kind) or number(code)
+        if math.isnan(code):
+            return "missing"
+        return (names or column.values)[int(code)] if code >= 0 else "(other)"
 
 
 def total(addends: Sequence[Addend]) -> Amount:
@@ -370,15 +367,9 @@ def _bars_of(row: RowScore, limit: int) -> list[tuple[str, Amount]]:
 def _drawn_value(row: RowScore, term: Term) -> str:
     """A term's value in the row, in a picture; of a pair both values."""
     if isinstance(term, Pair):
-        return ", ".join(_drawn_value(row, feature) for feature in term.features)
-    values = row.values_of(term, style.number_text)
-    if isinstance(term, Category):
-        names = style.different_words(list(term.values), _VALUE)
-        short = dict(zip(term.values, names, strict=True))
-        values = [short.get(value, value) for value in values]
-    elif categories_of(row.model, term) is not None:
-        values = style.different_words(values, _VALUE)
-    return " + ".join(values)
+        return ", ".join(_drawn_value(row, column_at(row.model, own)) for own in term.features)
+    names = style.different_words(term.values or (), _VALUE)
+    return row.value_of(term, style.number_text, names)
 
 
 def _amount_text(amount: float) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Any
 
+from gpustump.model.columns import columns_of
 from gpustump.model.ensemble import Label, StumpEnsemble, model_of
 from gpustump.plots import style, terms
 from gpustump.plots.importances import draw_shares
@@ -97,7 +98,7 @@ def overview(
     """
     ensemble = model_of(model)
     outputs = output_indices(ensemble, label)
-    columns = terms.columns_of(ensemble)
+    columns = list(columns_of(ensemble))
     samples = terms.samples_of(model, X, sample_weight)
     contributions = contributions_of(ensemble, samples)
     one = ranked_model(ensemble, outputs)

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpustump import arrays
+from gpustump.model.columns import Column
 from gpustump.model.ensemble import Label, StumpEnsemble
 from gpustump.model.explanation import step_table_of
 from gpustump.plots import axis, style, terms
 from gpustump.plots.axis import View
-from gpustump.plots.terms import Column, Samples
+from gpustump.plots.terms import Samples
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,7 +64,7 @@ class Panel:
     strip : Axes or None
         For the samples; None without samples.
     model : StumpEnsemble
-    column : int or Category
+    column : Column
     scores : sequence of DrawnScore
     samples : Samples or None
     """
@@ -87,14 +88,13 @@ class Panel:
     def draw(self) -> bool:
         """Draw the panel, and say whether it shows votes for missing values."""
         self.ax.axhline(0.0, color=style.GREY, linewidth=0.8, zorder=1)
-        values = terms.values_of(self.model, self.column)
+        values = self.column.values
         return _draw_steps(self) if values is None else _draw_bars(self, values)
 
 
 def _draw_steps(panel: Panel) -> bool:
     """The steps of a feature with numbers, the votes for missing values, and the samples."""
-    ax, model, feature = panel.ax, panel.model, terms.features_of(panel.column)[0]
-    kind = terms.kind_of(model, feature)
+    ax, model, (feature,), kind = panel.ax, panel.model, panel.column.features, panel.column.kind
     tables = [step_table_of(model, feature, score.label) for score in panel.scores]
     thresholds = np.unique(np.concatenate([table.thresholds for table in tables]))
     thresholds, values = thresholds[np.isfinite(thresholds)], None
@@ -121,7 +121,7 @@ def _draw_steps(panel: Panel) -> bool:
     ax.set_xlim(limits)
     ticks = max(1, min(4 if is_whole else 5, int(style.width_of(ax) / 0.45)))
     note = axis.set_ticks(panel.bottom.xaxis, kind, ticks, is_whole=is_whole)
-    _name_across(panel.bottom, terms.name_of(model, feature), unit_text + note)
+    _name_across(panel.bottom, terms.name_of(model, panel.column), unit_text + note)
     _count_steps(ax, thresholds, view)
     if not any(table.values.any() or table.missing for table in tables):
         ax.set(ylim=(-1.0, 1.0), yticks=[0.0])
@@ -225,7 +225,7 @@ def _draw_bars(panel: Panel, values: tuple[str, ...]) -> bool:
     votes = [terms.votes_by_category(model, panel.column, score.label) for score in scores]
     samples, shares = panel.samples, None
     if samples is not None:
-        shares = terms.shares_by_category(model, samples, panel.column)
+        shares = terms.shares_by_category(samples, panel.column)
     shown = _shown_values([own[0, :-2] for own in votes], shares)
     names = style.different_words([values[k] for k in shown], _VALUE_NAME)
     if shares is not None and shares[-2] > 0:
@@ -281,7 +281,7 @@ def _mark_missing(
     to both sides.
     """
     learnt = panel.model.missing_learnt
-    is_learnt = learnt is None or any(learnt[j] for j in terms.features_of(panel.column))
+    is_learnt = learnt is None or any(learnt[j] for j in panel.column.features)
     is_of_samples = panel.samples is not None
     if not (share if is_of_samples else is_learnt and any(votes)):
         return False

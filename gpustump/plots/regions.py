@@ -17,6 +17,7 @@ import numpy as np
 from gpustump import arrays
 from gpustump.data.input_arrays import as_array
 from gpustump.data.labels import class_numbers
+from gpustump.model.columns import column_at
 from gpustump.model.ensemble import StumpEnsemble, model_of
 from gpustump.model.explanation import categories_of
 from gpustump.plots import axis, style, terms
@@ -183,16 +184,16 @@ def _axis(model: StumpEnsemble, feature: int, values: np.ndarray | None) -> _Axi
     A category has a cell that is 1 wide, around its number.
     """
     _, tables = model.additive.tables
-    categories, kind = categories_of(model, feature), terms.kind_of(model, feature)
-    if categories is None:
+    column = column_at(model, feature)
+    if column.values is None:
         found = [table.thresholds for table in tables if table.feature == feature]
         axes = (own for pair in model.pairs for own in pair.axes)
         found += [own.thresholds for own in axes if own.feature == feature]
     else:
-        numbers = np.asarray([*categories], dtype=np.float64)
+        numbers = np.asarray(column.numbers, dtype=np.float64)
         found = [numbers - 0.5, numbers + 0.5]
     thresholds = np.unique(np.concatenate([np.zeros(0), *found]))
-    unit, text = axis.unit_of(thresholds if values is None else values, kind)
+    unit, text = axis.unit_of(thresholds if values is None else values, column.kind)
     cuts = thresholds / unit
     shown = cuts[np.isfinite(cuts)] if values is None else values / unit
     view = axis.span(shown, 0.15) if values is None else axis.bulk(shown, 0.04)
@@ -200,17 +201,17 @@ def _axis(model: StumpEnsemble, feature: int, values: np.ndarray | None) -> _Axi
     places = (cuts[inside] - view.low) * (_CELLS / (view.high - view.low))
     _, kept = np.unique(np.floor(places), return_index=True)
     ends = np.append(thresholds[inside][kept], view.high * unit)
-    if categories is not None:
+    if column.values is not None:
         ends = np.ceil(ends - 0.5)
     is_whole = axis.are_between_whole if values is None else axis.is_whole
     return _Axis(
         terms.feature_name(model, feature) + text,
-        kind,
+        column.kind,
         unit,
         np.concatenate([[view.low], cuts[inside][kept], [view.high]]),
         ends,
         is_whole(shown, View(view.low, view.high)),
-        categories or {},
+        dict(zip(column.numbers, column.values or (), strict=True)),
     )
 
 

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpustump.data.parameters import check_count
+from gpustump.model.columns import CATEGORY, Column, column_at, columns_of
 from gpustump.model.ensemble import Label, StumpEnsemble, model_of
 from gpustump.plots import style, terms
 from gpustump.plots.panels import DrawnScore, Panel, keep_room, turn_texts_inwards
-from gpustump.plots.terms import Category, Column, Samples
+from gpustump.plots.terms import Samples
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -106,13 +107,14 @@ def shape_function(
     samples = terms.samples_of(model, X, sample_weight)
     ax = style.tidy_axes(ax, height=3.6 if samples is None else 4.2)
     strip = None if samples is None else style.strip_below(ax, _STRIP)
-    if Panel(ax, strip, ensemble, index, scores, samples).draw():
+    column = column_at(ensemble, index)
+    if Panel(ax, strip, ensemble, column, scores, samples).draw():
         keep_room(ax)
         turn_texts_inwards(ax)
     text = f"contribution to the {score_text(scores)}"
     is_long = 0.09 * len(text) > 1.15 * ax.bbox.height / ax.figure.dpi
     ax.set_ylabel(text.replace(" to the", " to\nthe", 1) if is_long else text)
-    handles, names = _entries(ensemble, [index], scores)
+    handles, names = _entries(ensemble, [column], scores)
     if handles:
         style.legend_above(ax, handles, names, title=_classes_shown(ensemble, scores))
     return style.make_current(ax)
@@ -175,7 +177,7 @@ def shape_functions(
     ensemble = model_of(model)
     outputs = output_indices(ensemble, label)
     check_count(n_features, "n_features")
-    columns = terms.columns_of(ensemble)
+    columns = list(columns_of(ensemble))
     chosen = None if features is None else _named_columns(ensemble, columns, features)
     samples = terms.samples_of(model, X, sample_weight)
     if chosen is None:
@@ -193,7 +195,7 @@ def draw_panels(
     figure: Figure | SubFigure | None,
 ) -> np.ndarray:
     """The shape functions of some columns; of the first feature if there are none."""
-    columns = columns or [0]
+    columns = columns or [column_at(model, 0)]
     handles, names = _entries(model, columns, scores)
     grid, strips = _grid(figure, len(columns), names, has_strip=samples is not None)
     panels = zip(grid, strips, columns, strict=True)
@@ -283,17 +285,19 @@ def largest(shares: np.ndarray, limit: int) -> list[int]:
 
 def features_in(columns: Iterable[Column]) -> list[int]:
     """The features of some columns."""
-    return [feature for column in columns for feature in terms.features_of(column)]
+    return [feature for column in columns for feature in column.features]
 
 
 def _named_columns(model: StumpEnsemble, columns: Sequence[Column], features: Any) -> list[Column]:
     """The categories and features that a caller names; a category's name comes first."""
-    categories = {column.name: column for column in columns if isinstance(column, Category)}
+    categories = {column.name: column for column in columns if column.kind == CATEGORY}
     given = terms.several(features)
     if not given:
         raise ValueError("features is empty; name one at least, or leave it out.")
     return [
-        categories[one] if isinstance(one, str) and one in categories else model.feature_index(one)
+        categories[one]
+        if isinstance(one, str) and one in categories
+        else column_at(model, model.feature_index(one))
         for one in given
     ]
 
@@ -319,7 +323,7 @@ def _entries(
     names = [score.name for score in shown]
     if model.n_bags > 1:
         colour = style.GREY if shown else scores[0].look["color"]
-        is_band = any(terms.values_of(model, column) is None for column in columns)
+        is_band = any(column.values is None for column in columns)
         handles.append(style.bag_handle(colour, is_band=is_band))
         names.append(style.bag_text(model.n_bags))
     return handles, names

@@ -3,9 +3,8 @@
 A model is an estimator or a `StumpEnsemble`; a table is an array of any library or, for estimators,
 a frame. Pictures are drawn on the host, and copy one column of an array at a time.
 
-What adds to a score is a term: a feature, a category, or a pair of features. The command line gives
-a model a column of text as one feature for each value: 1 where the row has that value, else 0. In a
-picture such a category is one column again: one panel, one bar, one share.
+What adds to a score is a term: a column, or a pair of features. A column of text, whose values are
+features, is one column here: one panel, one bar, one share.
 """
 
 from __future__ import annotations
@@ -19,8 +18,9 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.engines.integer_weights import IntegerWeights
+from gpustump.model.columns import CATEGORY, Column, columns_of
 from gpustump.model.ensemble import Label, StumpEnsemble
-from gpustump.model.explanation import categories_of, step_table_of
+from gpustump.model.explanation import step_table_of
 from gpustump.plots import style
 from gpustump.theory.arguments import weights_of as weights_of
 
@@ -40,27 +40,6 @@ class Samples(NamedTuple):
     X: Array
     sample_weight: Any
     weights: IntegerWeights
-
-
-@dataclass(frozen=True)
-class Category:
-    """A column of text whose values are features.
-
-    Attributes
-    ----------
-    name : str
-    values : tuple of str
-    features : tuple of int
-        The feature of each value.
-    """
-
-    name: str
-    values: tuple[str, ...]
-    features: tuple[int, ...]
-
-
-Column = int | Category
-"""A feature's index, or a category."""
 
 
 @dataclass(frozen=True)
@@ -158,18 +137,6 @@ def score_name(model: StumpEnsemble, label: Label | None) -> str:
     return class_names(model)[1 if model.is_binary else model.output_index(label)]
 
 
-def columns_of(model: StumpEnsemble) -> list[Column]:
-    """All features and categories; a category stands at the place of its first feature."""
-    groups = model.encoding.groups if "encoding" in model.details else {}
-    place: dict[int, Column] = {feature: feature for feature in range(model.n_features)}
-    for name, values in groups.items():
-        category = Category(name, tuple(values), tuple(values.values()))
-        for feature in category.features:
-            del place[feature]
-        place[min(category.features)] = category
-    return [place[feature] for feature in sorted(place)]
-
-
 def pairs_of(model: StumpEnsemble) -> list[Pair]:
     """All pairs of features of a model."""
     return [Pair(k, model.n_features + k, own.features) for k, own in enumerate(model.pairs)]
@@ -180,14 +147,9 @@ def terms_of(model: StumpEnsemble) -> list[Term]:
     return [*columns_of(model), *pairs_of(model)]
 
 
-def features_of(column: Column) -> tuple[int, ...]:
-    """The features of a column."""
-    return column.features if isinstance(column, Category) else (column,)
-
-
 def places_of(term: Term) -> list[int]:
     """The columns of `StumpEnsemble.explain` that hold what a term adds."""
-    return [term.place] if isinstance(term, Pair) else [*features_of(term)]
+    return [term.place] if isinstance(term, Pair) else [*term.features]
 
 
 def shares_of(shares: np.ndarray, terms: Sequence[Term]) -> np.ndarray:
@@ -223,7 +185,9 @@ def name_of(model: StumpEnsemble, term: Term) -> str:
     """The name of a term in a picture."""
     if isinstance(term, Pair):
         return pair_name(model, term.features)
-    return style.words(term.name) if isinstance(term, Category) else feature_name(model, term)
+    if term.kind == CATEGORY:
+        return style.words(term.name)
+    return feature_name(model, term.features[0])
 
 
 def counted_terms(terms: Sequence[Term]) -> str:
@@ -234,19 +198,6 @@ def counted_terms(terms: Sequence[Term]) -> str:
     return f"other {'pair' if n_pairs else 'feature'}{'s' * (len(terms) != 1)}"
 
 
-def kind_of(model: StumpEnsemble, feature: int) -> str:
-    """The kind of the column that a feature comes from, such as "date"; "number" if unknown."""
-    return model.encoding.origin(feature).column.kind
-
-
-def values_of(model: StumpEnsemble, column: Column) -> tuple[str, ...] | None:
-    """The names of a column's categories; None for a feature with numbers."""
-    if isinstance(column, Category):
-        return column.values
-    names = categories_of(model, column)
-    return None if names is None else tuple(names.values())
-
-
 def votes_by_category(model: StumpEnsemble, column: Column, label: Label | None) -> np.ndarray:
     """What a column with categories adds to the score of a class: in a row with each category, with
     another one and, last, without one; below that the same of each bag, (1 + n_bags, n_values + 2).
@@ -254,29 +205,18 @@ def votes_by_category(model: StumpEnsemble, column: Column, label: Label | None)
     Votes are whole multiples of a power of two, so sums of them are exact in any order: these are
     those of `StumpEnsemble.explain`, to the last bit.
     """
-    if isinstance(column, Category):
-        n_values = len(column.values)
-        rows = np.vstack([np.eye(n_values + 1)[:, :-1], np.full((1, n_values), np.nan)])
-    else:  # an unknown category counts as a missing value
-        rows = np.append(_numbers_of(model, column), [np.nan, np.nan])[:, np.newaxis]
     found: Any = 0.0
-    for feature, values in zip(features_of(column), rows.T, strict=True):
+    for feature, values in zip(column.features, column.probe(np.empty(0)).T, strict=True):
         table = step_table_of(model, feature, label)
         outcomes = [table.outcomes, *([] if table.bags is None else table.bags)]
         found = found + np.stack(outcomes)[:, table.steps_of(values)]
     return np.asarray(found)
 
 
-def shares_by_category(model: StumpEnsemble, samples: Samples, column: Column) -> np.ndarray:
+def shares_by_category(samples: Samples, column: Column) -> np.ndarray:
     """The shares of the weight of the samples with each category of a column, with another one and,
     last, without one, (n_values + 2,)."""
-    own = np.stack([column_of(samples.X, feature) for feature in features_of(column)], axis=1)
-    is_value = own == (1.0 if isinstance(column, Category) else _numbers_of(model, column))
-    is_missing = ~(own >= 0).any(axis=1)
-    is_other = ~is_value.any(axis=1) & ~is_missing
-    return np.asarray([samples.weights.share(own) for own in (*is_value.T, is_other, is_missing)])
-
-
-def _numbers_of(model: StumpEnsemble, feature: int) -> np.ndarray:
-    """The numbers of a feature's categories, (n_values,) of float64."""
-    return np.asarray([*(categories_of(model, feature) or ())], dtype=np.float64)
+    own = np.stack([column_of(samples.X, feature) for feature in column.features], axis=1)
+    steps = column.steps(column.codes(own), np.empty(0))
+    n_steps = len(column.values or ()) + 2
+    return np.asarray([samples.weights.share(steps == step) for step in range(n_steps)])

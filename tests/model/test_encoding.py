@@ -250,8 +250,6 @@ def test_numbered_categories_become_their_numbers_and_unknown_ones_nan():
     assert NUMBERED.feature_names == ("size", "colour")
     assert NUMBERED.categorical_features == (1,)
     assert (NUMBERED.categories(0), NUMBERED.categories(1)) == (None, COLOURS)
-    assert NUMBERED.groups == {}
-    assert ENCODING.groups == {"colour": {"blue": 0, "green": 1, "red": 2}}
     stumps = (CategoryStump(1, (0, 2), (1,), 1, -1, 0.25),)
     model = with_encoding(StumpEnsemble((Member(stumps, (0.5,)),), 2), NUMBERED)
     X = np.asarray([[1.0, 2.0], [1.0, 1.0], [1.0, NAN]])

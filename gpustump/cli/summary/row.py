@@ -16,8 +16,9 @@ import numpy as np
 from gpustump.cli.summary.rules import decimals_for, signed
 from gpustump.cli.wording import aligned_lines, label_text, name_value_lines, number_text
 from gpustump.data.readable import counted, shortened, thousands
+from gpustump.model.columns import column_at
 from gpustump.plots.one_row import UNITS, Amount, RowScore, total
-from gpustump.plots.terms import PREDICTIONS, Category, Pair, Term, counted_terms
+from gpustump.plots.terms import PREDICTIONS, Pair, Term, counted_terms
 
 _CLASSES = 6
 """The classes whose probabilities are shown, the most probable ones."""
@@ -141,16 +142,14 @@ def _notes(row: RowScore) -> list[str]:
 
 def _name(row: RowScore, term: Term) -> str:
     if isinstance(term, Pair):
-        return " x ".join(_name(row, feature) for feature in term.features)
-    if isinstance(term, Category):
-        return shortened(term.name)
-    return shortened(row.model.encoding.shown_names[term])
+        return " x ".join(shortened(column_at(row.model, own).name) for own in term.features)
+    return shortened(term.name)
 
 
 def _value(row: RowScore, term: Term) -> str:
     if isinstance(term, Pair):
-        return ", ".join(_value(row, feature) for feature in term.features)
-    return label_text(" + ".join(row.values_of(term, _number)))
+        return ", ".join(_value(row, column_at(row.model, own)) for own in term.features)
+    return label_text(row.value_of(term, _number))
 
 
 def _number(value: float) -> str:
