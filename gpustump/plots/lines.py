@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -197,38 +197,6 @@ def _draw_stump(
     return Line2D([], [], **look)
 
 
-class _Drawn(NamedTuple):
-    """A curve over a feature's values.
-
-    Attributes
-    ----------
-    name : str
-        Of the y axis.
-    values : ndarray (k,) of float64
-        The distinct values.
-    curves : dict of str to ndarray (k + 1,)
-        The height between each two values, by the name in the legend.
-    threshold, height : float
-        Of the best split.
-    text : str
-        What the legend says of it.
-    level, level_text : float and str
-        A line to compare with: chance, or no split.
-    view : (float, float)
-        The limits of the y axis.
-    """
-
-    name: str
-    values: np.ndarray
-    curves: dict[str, np.ndarray]
-    threshold: float
-    height: float
-    text: str
-    level: float
-    level_text: str
-    view: tuple[float, float]
-
-
 def weighted_loss(
     X: Any,
     y: Any,
@@ -294,61 +262,56 @@ def weighted_loss(
         raise ValueError(f"feature must be below {X.shape[1]}, the width of X; got {feature!r}.")
     l2 = check_real(l2_regularization, "l2_regularization", least=0.0)
     column = X[:, index]
+    found: Losses | SplitScores
     if check_vote_kind(votes) == "discrete":
-        drawn = _of_signs(weighted_losses(column, y, sample_weight))
+        found = weighted_losses(column, y, sample_weight)
+        threshold, polarity, height = found.least()
+        text = f"minimum: {height:.4g}, {_place(threshold)}, polarity {polarity:+d}"
+        curves = {
+            "polarity +1: predicts +1 where x ≤ b": found.errors,
+            "polarity −1: predicts −1 where x ≤ b": found.opposite_errors,
+        }
+        name, level, level_text, limits = "weighted error", 0.5, "chance", (0.0, 1.0)
     else:
-        drawn = _of_votes(split_scores(column, y, sample_weight, votes=votes, l2_regularization=l2))
+        found = split_scores(column, y, sample_weight, votes=votes, l2_regularization=l2)
+        is_real = votes == "real"
+        name = "normaliser $Z$ of real votes" if is_real else "gain of Newton votes"
+        factor, threshold = -2.0 if is_real else 1.0, found.best.split.threshold
+        heights, height = factor * found.scores, factor * found.best.score
+        curves, level, level_text = {name: heights}, factor * found.constant, "without a split"
+        text = f"{'minimum' if is_real else 'maximum'}: {height:.4g}, {_voted(found)}"
+        if found.best.score == found.constant and not np.isfinite(threshold):
+            text = f"best without a split; vote {found.best.votes[0]:+.3g}"
+        low, high = float(heights.min()), max(float(heights.max()), level)
+        room = 0.1 * (high - low) or 0.1
+        limits = (max(0.0, low - 3 * room) if is_real else 0.0), high + room
     ax = style.tidy_axes(ax)
-    view = axis.bulk(drawn.values, 0.08)
-    level: Any = {"color": style.GREY, "linestyle": style.DASHES[2], "linewidth": 1.2, "zorder": 1}
-    ax.axhline(drawn.level, gid="level", label=drawn.level_text, **level)
-    for (name, heights), look in zip(drawn.curves.items(), _LOOKS, strict=False):
-        ax.plot(*style.corners(drawn.values, heights, (view.low, view.high)), label=name, **look)
-    ax.set(xlim=(view.low, view.high), ylim=drawn.view, ylabel=drawn.name)
-    at = float(np.clip(drawn.threshold, view.low, view.high))
+    view = axis.bulk(found.values, 0.08)
+    grey: Any = {"color": style.GREY, "linestyle": style.DASHES[2], "linewidth": 1.2, "zorder": 1}
+    ax.axhline(level, gid="level", label=level_text, **grey)
+    for (label, heights), look in zip(curves.items(), _LOOKS, strict=False):
+        ax.plot(*style.corners(found.values, heights, (view.low, view.high)), label=label, **look)
+    ax.set(xlim=(view.low, view.high), ylim=limits, ylabel=name)
+    at = float(np.clip(threshold, view.low, view.high))
     mark: Any = {"color": style.ink(), "linestyle": "", "clip_on": False, "zorder": 5}
-    ax.plot([at], [drawn.height], marker="o", label=drawn.text, gid="best", **mark)
-    axis.set_ticks(ax.xaxis, "number", 6, is_whole=axis.is_whole(drawn.values, view))
+    ax.plot([at], [height], marker="o", label=text.replace("-", "−"), gid="best", **mark)
+    axis.set_ticks(ax.xaxis, "number", 6, is_whole=axis.is_whole(found.values, view))
     ax.set_xlabel(f"threshold b on feature {index}")
-    if beyond := int((~view.shows(drawn.values)).sum()):
+    if beyond := int((~view.shows(found.values)).sum()):
         text = f"{beyond} value{'s' * (beyond > 1)} beyond"
         style.note(ax, text, x=1.0, y=1.01, ha="right", va="bottom", fontsize="x-small")
     style.legend_above(ax, *ax.get_legend_handles_labels(), ncols=1)
     return style.make_current(ax)
 
 
-def _of_signs(found: Losses) -> _Drawn:
-    """The weighted errors of stumps with both polarities."""
-    threshold, polarity, error = found.least()
-    text = f"minimum: {error:.4g}, {_place(threshold)}, polarity {polarity:+d}".replace("-", "−")
-    curves = {
-        "polarity +1: predicts +1 where x ≤ b": found.errors,
-        "polarity −1: predicts −1 where x ≤ b": found.opposite_errors,
-    }
-    best = threshold, error, text
-    return _Drawn("weighted error", found.values, curves, *best, 0.5, "chance", (0.0, 1.0))
-
-
-def _of_votes(found: SplitScores) -> _Drawn:
-    """The normaliser of real votes, or the gain of Newton votes."""
-    is_real, best = found.kind == "real", found.best
-    factor = -2.0 if is_real else 1.0
-    heights, level = factor * found.scores, factor * found.constant
-    threshold, (left, right, missing) = best.split.threshold, best.votes
-    text = f"{'minimum' if is_real else 'maximum'}: {factor * best.score:.4g}, "
-    if np.isfinite(threshold):
-        text += f"{_place(threshold)};\nvotes {left:+.3g} at b or below, {right:+.3g} above"
-        text += f", {missing:+.3g} missing" if missing else ""
-    else:
-        text += f"missing values apart;\nvotes {left:+.3g}, {missing:+.3g} missing"
-    if best.score == found.constant and not np.isfinite(threshold):
-        text = f"best without a split; vote {left:+.3g}"
-    name = "normaliser $Z$ of real votes" if is_real else "gain of Newton votes"
-    low, high = float(heights.min()), max(float(heights.max()), level)
-    room = 0.1 * (high - low) or 0.1
-    view = (max(0.0, low - 3 * room) if is_real else 0.0), high + room
-    mark = threshold, factor * best.score, text.replace("-", "−")
-    return _Drawn(name, found.values, {name: heights}, *mark, level, "without a split", view)
+def _voted(found: SplitScores) -> str:
+    """Where the best split is, and what its regions vote."""
+    left, right, missing = found.best.votes
+    if not np.isfinite(found.best.split.threshold):
+        return f"missing values apart;\nvotes {left:+.3g}, {missing:+.3g} missing"
+    where = _place(found.best.split.threshold)
+    text = f"{where};\nvotes {left:+.3g} at b or below, {right:+.3g} above"
+    return text + (f", {missing:+.3g} missing" if missing else "")
 
 
 def _place(threshold: float) -> str:

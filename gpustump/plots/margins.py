@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.arrays.moving import moved_to_device_of
-from gpustump.data.labels import class_numbers
 from gpustump.data.parameters import check_count
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.model.ensemble import Label, StumpEnsemble, model_of
@@ -90,52 +88,40 @@ def margin_distribution(
             "label must be left out, as scores of a softmax have margins among all classes only; "
             f"got {label!r}."
         )
+    one_class = None if label is None else ensemble.output_index(label)
+    n_rounds = ensemble.n_rounds
     if label is not None:
-        ensemble.output_index(label)
-    chosen = _chosen(rounds, ensemble, label)
+        n_rounds = len(ensemble.members[ensemble.member_index(label)])
+    chosen = _chosen(rounds, n_rounds)
     X = terms.table_of(model, X)
     weights = terms.weights_of(sample_weight, X)
-    margins_of = _margins_of(ensemble, label, X, y)
     ax = style.tidy_axes(ax)
     ax.axvline(0.0, color=style.GREY, linewidth=0.8)
     for count, look in zip(chosen, style.line_looks(len(chosen))[::-1], strict=True):
-        margins = arrays.to_host(margins_of(count))
+        margins = arrays.to_host(_margins(ensemble.truncated(count), one_class, X, y))
         rounds_text = f"{count} round{'s' * (count != 1)}"
-        if ensemble.pairs and count >= _n_rounds(ensemble, label):
+        if ensemble.pairs and count >= n_rounds:
             rounds_text += " and pairs"
         ax.plot(*_corners(margins, weights), label=rounds_text, **look)
     of = "the samples" if sample_weight is None else "the weight"
     ax.set(xlim=(-1.01, 1.01), ylim=(0, 1.01), ylabel=f"share of {of} with that margin or less")
-    ax.set_xlabel(f"normalised margin{_whose(ensemble, label)}")
+    whose = f", among all {len(ensemble.classes)} classes"
+    if label is not None:
+        whose = f", {terms.score_name(ensemble, label)} against rest"
+    ax.set_xlabel("normalised margin" + whose * (not ensemble.is_binary))
     ax.legend(frameon=False, fontsize="small", loc="upper left")
     return style.make_current(ax)
 
 
-def _margins_of(
-    model: StumpEnsemble, label: Label | None, X: Array, y: Any
-) -> Callable[[int], Array]:
-    """The margins of samples after a number of rounds."""
-    if label is None and not model.is_binary:
-        return lambda count: class_margins(model.truncated(count), X, y)
-    number = model.output_index(label)
-    own = class_numbers(model.classes, y, X) == (1 if model.is_binary else number)
-    one, signs = terms.alone(model, number), moved_to_device_of(np.where(own, 1, -1), X)
-    return lambda count: normalised_margins(one.truncated(count), X, signs)
+def _margins(model: StumpEnsemble, one_class: int | None, X: Array, y: Any) -> Array:
+    """The margins of samples among all classes, or those of one class against the rest."""
+    if model.is_binary or one_class is None:
+        return class_margins(model, X, y)
+    return normalised_margins(model, X, y)[:, one_class]
 
 
-def _whose(model: StumpEnsemble, label: Label | None) -> str:
-    if model.is_binary:
-        return ""
-    if label is None:
-        return f", among all {len(model.classes)} classes"
-    return f", {terms.score_name(model, label)} against rest"
-
-
-def _chosen(
-    rounds: int | Iterable[int] | None, model: StumpEnsemble, label: Label | None
-) -> list[int]:
+def _chosen(rounds: int | Iterable[int] | None, n_rounds: int) -> list[int]:
     """Numbers of rounds, increasing."""
-    n_rounds = _n_rounds(model, label)
     if rounds is None:
         return sorted({min(count, n_rounds) for count in (*_ROUNDS, n_rounds)})
     chosen = sorted({check_count(count, "rounds", least=0) for count in terms.several(rounds)})
@@ -146,10 +132,6 @@ def _chosen(
             f"rounds must be at most {n_rounds}, the model's number; got {chosen[-1]}."
         )
     return chosen
-
-
-def _n_rounds(model: StumpEnsemble, label: Label | None) -> int:
-    return model.n_rounds if label is None else len(model.members[model.member_index(label)])
 
 
 def _corners(margins: np.ndarray, weights: IntegerWeights) -> tuple[np.ndarray, np.ndarray]:

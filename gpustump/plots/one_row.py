@@ -31,13 +31,6 @@ UNITS = {"logistic": "half the log-odds", "softmax": "half the log-probability u
 _VALUE = 18
 """The middle of a category's value with more characters is cut out."""
 
-_BREAKS = (
-    (", half", ",\nhalf"),
-    (" score of", "\nscore of"),
-    ("deviation over", "deviation\nover"),
-)
-"""Where the lines below the axes may be broken."""
-
 _AMOUNT = 0.6
 """The room for an amount beside its bar, in inches."""
 
@@ -344,10 +337,11 @@ def draw_row(row: RowScore, n_features: int, ax: Axes | None) -> Axes:
     ax.spines["left"].set_visible(False)
     whose = terms.score_name(row.model, row.label)
     what = whose if row.model.is_regression else f"score of {whose}, {UNITS[row.model.link]}"
-    lines = f"\nlines: {style.bag_text(row.model.n_bags)}" if row.model.n_bags > 1 else ""
-    longest = max(map(len, names))
-    _name_axis(ax, f"contribution to the {what}{lines}", longest)
-    _write_prediction(ax, row, longest)
+    lines = [f"lines: {style.bag_text(row.model.n_bags)}"] * (row.model.n_bags > 1)
+    # The names beside the bars take a part of the axes' width.
+    room = int(1.25 * style.width_of(ax) / style.CHARACTER) - max(map(len, names))
+    ax.set_xlabel(style.in_lines([f"contribution to the {what}", *lines], room))
+    style.legend_above(ax, [], [], title=style.in_lines([_prediction(row)], room))
     return style.make_current(ax)
 
 
@@ -379,36 +373,15 @@ def _amount_text(amount: float) -> str:
     return text.replace("-", "−") if amount else "0"
 
 
-def _name_axis(ax: Axes, text: str, longest: int) -> None:
-    """The label of the x axis; parts of it stand in lines of their own if one would be too wide.
-
-    The names beside the bars, with so many characters, take a part of the axes' width.
-    """
-    room = 1.25 * style.width_of(ax) - 0.07 * longest
-    lines = text.split("\n")
-    for parts in _BREAKS:
-        broken = (line.replace(*parts) if 0.07 * len(line) > room else line for line in lines)
-        lines = "\n".join(broken).split("\n")
-    ax.set_xlabel("\n".join(lines))
-
-
-def _write_prediction(ax: Axes, row: RowScore, longest: int) -> None:
-    """Write above the axes what is predicted: a quantity, or a class and its probability.
-
-    The names beside the bars have so many characters.
-    """
+def _prediction(row: RowScore) -> str:
+    """What is predicted: a quantity, or a class and its probability."""
     if row.predicted is None:
-        predicted = row.model.quantities_of(np.asarray([row.score.value]))
-        text = f"predicted: {style.number_text(float(predicted[0]))}"
-        style.legend_above(ax, [], [], title=text)
-        return
-    probability = float(row.probabilities[row.model.classes.index(row.predicted)])
+        (predicted,) = row.model.quantities_of(np.asarray([row.score.value])).tolist()
+        return f"predicted: {style.number_text(predicted)}"
+    number = row.model.classes.index(row.predicted)
+    probability = float(row.probabilities[number])
     share = f"{probability:.3f}" if probability < 0.9995 else "> 0.999"
-    name = terms.class_names(row.model)[row.model.classes.index(row.predicted)]
-    text = f"predicted: {name}, probability {share}"
-    if 0.085 * len(text) > 1.25 * style.width_of(ax) - 0.07 * longest:
-        text = text.replace(", ", ",\n")
-    style.legend_above(ax, [], [], title=text)
+    return f"predicted: {terms.class_names(row.model)[number]}, probability {share}"
 
 
 def _write(ax: Axes, place: tuple[float, int], amount: float, **how: Any) -> None:

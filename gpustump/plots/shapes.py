@@ -7,6 +7,7 @@ corners at the thresholds. Partial dependence, in contrast, is an estimate.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -249,8 +250,16 @@ def output_indices(model: StumpEnsemble, label: Label | Iterable[Label] | None) 
 
 
 def ranked_model(model: StumpEnsemble, outputs: Sequence[int]) -> StumpEnsemble:
-    """The model whose shares choose the features: of one class, or of all."""
-    return terms.alone(model, outputs[0]) if len(outputs) == 1 else model
+    """The model whose shares choose the features: of one of several classes alone, or of all."""
+    if model.n_outputs == 1 or len(outputs) > 1:
+        return model
+    (output,) = outputs
+    pairs = tuple(replace(own, values=own.values[..., [output]], bags=None) for own in model.pairs)
+    of_one: dict[str, Any] = {"members": (model.output_member(output),), "pairs": pairs}
+    of_one["moved"] = model.moved[output : output + 1]
+    if model.is_shared:
+        of_one["moved"] = tuple(own.of_output(output) for own in model.moved)
+    return replace(model, **of_one, classes=(-1, 1), link="logistic", bags=None)
 
 
 def score_text(scores: Sequence[DrawnScore]) -> str:

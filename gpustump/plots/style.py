@@ -8,6 +8,7 @@ imported inside functions only, so these files can be imported without it.
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -195,6 +196,11 @@ def bag_text(n_bags: int) -> str:
     """What bands and lines over bars are. They tell how much a model depends on which samples were
     drawn for training, not how often it is right."""
     return f"± 1 standard deviation over {n_bags} bags"
+
+
+def in_lines(parts: Sequence[str], room: int) -> str:
+    """Texts below each other, broken where they are longer than so many characters."""
+    return "\n".join(textwrap.fill(part, max(room, 20)) for part in parts)
 
 
 def rounds_axis(ax: Axes, n_rounds: int) -> None:

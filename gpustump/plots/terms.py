@@ -10,7 +10,7 @@ features, is one column here: one panel, one bar, one share.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -92,21 +92,6 @@ def column_of(X: Array, feature: int) -> np.ndarray:
     with arrays.computing_on(X):
         column = arrays.to_host(arrays.as_working(X[:, feature]))
     return column.astype(np.float64)
-
-
-def alone(model: StumpEnsemble, output: int) -> StumpEnsemble:
-    """A model of one output, for two classes or a quantity, without its bags."""
-    if model.is_regression:
-        return replace(model, bags=None)
-    pairs = tuple(
-        replace(own, values=own.values[..., output : output + 1], bags=None) for own in model.pairs
-    )
-    if model.is_shared:
-        moved = tuple(own.of_output(output) for own in model.moved)
-    else:
-        moved = model.moved[output : output + 1]
-    of_one: dict[str, Any] = {"members": (model.output_member(output),), "moved": moved}
-    return replace(model, **of_one, pairs=pairs, classes=(-1, 1), link="logistic", bags=None)
 
 
 def several(given: Any) -> list[Any]:
