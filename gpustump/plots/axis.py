@@ -132,7 +132,7 @@ def set_ticks(axis: Axis, kind: str, most: int, *, is_whole: bool) -> str:
     from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, ScalarFormatter
 
     low, high = axis.get_view_interval()
-    if kind in DATES and _are_dates(low, high):
+    if kind in DATES and None not in (temporal_text(low, "date"), temporal_text(high, "date")):
         return _set_dates(axis, most, kind)
     if axis.get_scale() == "log":
         subs = (1, 2, 5) if high < 100 * low else (1,)
@@ -154,16 +154,6 @@ def value_text(value: float, kind: str) -> str:
         return temporal_text(86400.0 * value, kind) or style.number_text(value)
     found = temporal_text(value, "date") if kind in DATES else None
     return found or style.number_text(value)
-
-
-def _are_dates(low: float, high: float) -> bool:
-    """Whether limits in days are dates, and Matplotlib counts days from 1970, as it does unless it
-    is told otherwise."""
-    from matplotlib import dates
-
-    epoch: Any = dates
-    is_usual = epoch.get_epoch() == "1970-01-01T00:00:00"
-    return is_usual and None not in (temporal_text(low, "date"), temporal_text(high, "date"))
 
 
 def _set_dates(axis: Axis, most: int, kind: str) -> str:

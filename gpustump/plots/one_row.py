@@ -195,12 +195,18 @@ def row_score(
         of_their_own = model.probabilities_of(
             scores_of_bags[:, 0] if model.is_binary else scores_of_bags
         )
-    addends = [_addend(term, parts[number], of_bags[:, number]) for term in terms.terms_of(model)]
+    addends = []
+    for term in terms.terms_of(model):
+        own = places_of(term)
+        amount = Amount(float(parts[number, own].sum()), of_bags[:, number, own].sum(axis=1))
+        addends.append(Addend(term, amount))
     addends.sort(key=lambda addend: -abs(addend.amount.value))
+    with arrays.computing_on(table):
+        values = arrays.to_host(arrays.as_working(table[0, :])).astype(np.float64)
     beforehand = Amount(float(known[number]), np.full(len(of_bags), known[number]))
     return RowScore(
         model,
-        _values(table),
+        values,
         label,
         tuple(addend for addend in addends if addend.amount.value != 0.0),
         tuple(addend.term for addend in addends if addend.amount.value == 0.0),
@@ -217,17 +223,6 @@ def _parts(model: StumpEnsemble, table: Array) -> np.ndarray:
     """What each feature, each pair and the intercept add to each score, (n_outputs, n_parts)."""
     parts = arrays.to_host(model.explain(table))
     return parts.reshape(model.n_outputs, parts.shape[-1])
-
-
-def _addend(term: Term, parts: np.ndarray, of_bags: np.ndarray) -> Addend:
-    own = places_of(term)
-    return Addend(term, Amount(float(parts[own].sum()), of_bags[:, own].sum(axis=1)))
-
-
-def _values(table: Array) -> np.ndarray:
-    with arrays.computing_on(table):
-        values = arrays.to_host(arrays.as_working(table[0, :]))
-    return values.astype(np.float64)
 
 
 def _known_text(value: float, kind: str) -> str | None:

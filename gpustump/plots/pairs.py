@@ -15,7 +15,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.data.readable import listed, shown, suggestion, temporal_text
-from gpustump.learners.pair_table import PairAxis, PairTable
+from gpustump.learners.pair_table import PairAxis
 from gpustump.model.ensemble import Label, StumpEnsemble, model_of
 from gpustump.model.explanation import categories_of
 from gpustump.model.pairs import shares_of_pairs, strength_of
@@ -367,7 +367,12 @@ def _cells_of(
     """
     pair, axes = model.pairs[number], model.pairs[number].axes
     table = pair.output(output)
-    shares = table.weights if samples is None else _shares(pair, samples)
+    shares = table.weights
+    if samples is not None:
+        with arrays.computing_on(samples.X):
+            first, second = map(arrays.to_host, pair.bins_of(samples.X))
+        shares = np.zeros(table.weights.shape)
+        np.add.at(shares, (first, second), samples.weights.values / samples.weights.total)
     own = [table.values, table.weights, shares, *(() if table.bags is None else table.bags)]
     if is_turned:
         axes, own = axes[::-1], [one.T for one in own]
@@ -378,22 +383,12 @@ def _cells_of(
     return _Cells((x, y), values, np.stack(bags) if bags else None, weights, shares)
 
 
-def _shares(pair: PairTable, samples: Samples) -> np.ndarray:
-    """The share of the samples' weight in each cell."""
-    weights = samples.weights
-    with arrays.computing_on(samples.X):
-        first, second = map(arrays.to_host, pair.bins_of(samples.X))
-    found = np.zeros(pair.weights.shape)
-    np.add.at(found, (first, second), weights.values / weights.total)
-    return found
-
-
 def _cell_axis(model: StumpEnsemble, axis: PairAxis, *, has_missing: bool) -> _CellAxis:
     name = terms.feature_name(model, axis.feature)
     if axis.groups:
         names = categories_of(model, axis.feature) or {}
         texts = [[names.get(number, str(number)) for number in own] for own in axis.groups]
-        short = style.different_words([_some(own) for own in texts], _VALUE)
+        short = style.different_words([", ".join(own) for own in texts], _VALUE)
         return _CellAxis(name, (), tuple(short), has_missing)
     origin = model.encoding.origin(axis.feature)
     thresholds, kind = axis.thresholds[:-1], origin.column.kind
@@ -404,15 +399,6 @@ def _cell_axis(model: StumpEnsemble, axis: PairAxis, *, has_missing: bool) -> _C
         return _CellAxis(name, (), ("no", "yes"), has_missing)
     unit, note = unit_of(thresholds, kind)
     return _CellAxis(name + note, tuple(_texts(thresholds / unit, kind)), (), has_missing)
-
-
-def _some(names: Sequence[str]) -> str:
-    """The categories of one bin: all of them if there is room, or else the first one."""
-    text = ", ".join(names)
-    if len(names) == 1 or len(text) <= _VALUE:
-        return text
-    more = f" + {len(names) - 1} more"
-    return style.words(names[0], _VALUE - len(more)) + more
 
 
 def _texts(values: np.ndarray, kind: str) -> list[str]:

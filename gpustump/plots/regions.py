@@ -9,7 +9,7 @@ here as well.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy as np
 from gpustump import arrays
 from gpustump.data.input_arrays import as_array
 from gpustump.data.labels import class_numbers
-from gpustump.model.columns import column_at
+from gpustump.model.columns import Column, column_at
 from gpustump.model.ensemble import StumpEnsemble, model_of
 from gpustump.model.explanation import categories_of
 from gpustump.plots import axis, style, terms
@@ -109,10 +109,10 @@ def decision_regions(
     response = _response(ensemble, pair, (first.ends, second.ends), held)
     _draw_cells(ax, first.edges, second.edges, response, len(ensemble.classes))
     for drawn, of_axis in ((first, ax.xaxis), (second, ax.yaxis)):
-        note = axis.set_ticks(of_axis, drawn.kind, 6, is_whole=drawn.is_whole)
+        note = axis.set_ticks(of_axis, drawn.column.kind, 6, is_whole=drawn.is_whole)
         of_axis.set_label_text(drawn.name + note)
-        if drawn.categories:
-            _name_categories(of_axis, drawn.categories)
+        if drawn.column.values:
+            _name_categories(of_axis, drawn.column)
     if points is not None:
         _draw_points(ax, points[0] / first.unit, points[1] / second.unit, numbers)
     _label(ax, ensemble, numbers)
@@ -124,10 +124,9 @@ class _Axis(NamedTuple):
 
     Attributes
     ----------
+    column : Column
     name : str
         The label of the axis.
-    kind : str
-        Of the feature's column, such as "date".
     unit : float
         What values are divided by.
     edges : ndarray (n_cells + 1,) of float64
@@ -136,17 +135,14 @@ class _Axis(NamedTuple):
         The upper ends of the cells, in the model's own unit.
     is_whole : bool
         Whether the values are whole numbers.
-    categories : mapping of int to str
-        The names of the categories by their numbers; empty if there are none.
     """
 
+    column: Column
     name: str
-    kind: str
     unit: float
     edges: np.ndarray
     ends: np.ndarray
     is_whole: bool
-    categories: Mapping[int, str]
 
 
 def _held(model: StumpEnsemble, pair: tuple[int, int], X: Any, at: Any) -> np.ndarray:
@@ -205,23 +201,23 @@ def _axis(model: StumpEnsemble, feature: int, values: np.ndarray | None) -> _Axi
         ends = np.ceil(ends - 0.5)
     is_whole = axis.are_between_whole if values is None else axis.is_whole
     return _Axis(
+        column,
         terms.feature_name(model, feature) + text,
-        column.kind,
         unit,
         np.concatenate([[view.low], cuts[inside][kept], [view.high]]),
         ends,
         is_whole(shown, View(view.low, view.high)),
-        dict(zip(column.numbers, column.values or (), strict=True)),
     )
 
 
-def _name_categories(of_axis: Axis, categories: Mapping[int, str]) -> None:
+def _name_categories(of_axis: Axis, column: Column) -> None:
     """Ticks at the categories in view, evenly spaced if they are many, with their names."""
     low, high = of_axis.get_view_interval()
-    shown = [number for number in categories if low <= number <= high]
-    names = style.different_words([categories[number] for number in shown], _NAME)
+    categories = zip(column.numbers, column.values or (), strict=True)
+    shown = {number: name for number, name in categories if low <= number <= high}
+    names = style.different_words([*shown.values()], _NAME)
     step = max(1, -(-len(shown) // _NAMED))
-    of_axis.set_ticks(shown[::step], names[::step])
+    of_axis.set_ticks([*shown][::step], names[::step])
     width = style.CHARACTER * sum(len(name) + 2 for name in names[::step])
     if of_axis is of_axis.axes.xaxis and width > style.width_of(of_axis.axes):
         for text in of_axis.get_ticklabels():
