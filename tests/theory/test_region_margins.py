@@ -70,24 +70,29 @@ def test_margins_of_region_votes_are_those_of_the_stumps_that_they_are_sums_of()
         assert np.abs(found).max() <= 1
 
 
-def size_of(member: RegionMember, output: int) -> Fraction:
-    sizes = [Fraction(abs(float(member.constant[output])))]
-    sizes += [max(Fraction(abs(v)) for v in own) for own in member.votes[:, :, output].tolist()]
-    return sum(sizes, Fraction(0))
+def size_of(member: Member | RegionMember, output: int) -> Fraction:
+    sizes = [max(map(Fraction, own)) for own in np.abs(member.region_votes)[:, :, output].tolist()]
+    return sum(sizes, Fraction(abs(float(member.constant[output]))))
 
 
-def test_margins_of_each_output_are_exact_quotients_in_every_library(backend: Backend):
-    random = np.random.default_rng(1)
-    for shared in (False, True):
-        model = region_model(random, 12, 2, 3, shared=shared)
-        X, y = rows(random, 30, 2, "float32"), random.integers(0, 3, 30)
-        found = backend.to_numpy(normalised_margins(model, backend.asarray(X), y))
-        scores = model.decision_function(X)
-        assert found.shape == (30, 3)
-        for (i, k), margin in np.ndenumerate(found):
-            sign = 1 if y[i] == k else -1
-            member, output = (model.members[0], k) if shared else (model.members[k], 0)
-            assert margin == float(sign * Fraction(float(scores[i, k])) / size_of(member, output))
+@pytest.mark.parametrize("kind", ["two", "discrete", "rest", "shared"])
+def test_margins_of_each_output_are_exact_quotients_in_every_library(backend: Backend, kind: str):
+    random, n_outputs = np.random.default_rng(1), 1 if kind == "two" else 3
+    model = region_model(random, 12, 2, max(n_outputs, 2), shared=kind == "shared")
+    if kind == "discrete":  # some votes are negative, and one member is empty
+        one, other = (made_up(random, n_stumps, 2, exact=1.0) for n_stumps in (8, 5))
+        negative = Member(one.stumps, tuple(-vote for vote in one.votes))
+        model = StumpEnsemble((negative, other, Member((), ())), 2, (0, 1, 2))
+    X, y = rows(random, 30, 2, "float32"), random.integers(0, len(model.classes), 30)
+    margins = normalised_margins(model, backend.asarray(X), backend.asarray(y))
+    assert backend.owns(margins)
+    found = np.reshape(backend.to_numpy(margins), (30, n_outputs))
+    scores = np.reshape(model.decision_function(X), found.shape)
+    for (i, k), margin in np.ndenumerate(found):
+        sign = 1 if y[i] == (k if n_outputs > 1 else 1) else -1
+        member, output = (model.members[0], k) if kind == "shared" else (model.members[k], 0)
+        size = size_of(member, output) or 1
+        assert margin == float(sign * Fraction(float(scores[i, k])) / size)
 
 
 def test_class_margins_are_exact_quotients_in_every_library(backend: Backend):

@@ -15,7 +15,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from backends import Backend
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
@@ -23,7 +22,6 @@ from sklearn.exceptions import NotFittedError
 from gpustump import (
     AdaBoostClassifier,
     Member,
-    Stump,
     StumpBoostingRegressor,
     StumpEnsemble,
     boost,
@@ -128,47 +126,6 @@ def test_bounds_are_those_of_a_boosting_run_and_hold_in_it(learning_rate: float,
 # Margins
 
 
-def random_model(rng: np.random.Generator, classes: tuple = (-1, 1)) -> StumpEnsemble:
-    """Votes are multiples of 2**-10, some negative; the last of several members is empty."""
-
-    def member(n_stumps: int) -> Member:
-        stumps = [
-            Stump(int(rng.integers(2)), float(rng.integers(4)), *rng.choice([-1, 1], 2), 0.0)
-            for _ in range(n_stumps)
-        ]
-        return Member(tuple(stumps), tuple(rng.integers(-300, 3000, n_stumps) / 1024))
-
-    several = len(classes) > 2
-    members = [member(int(rng.integers(1, 8))) for _ in classes] if several else [member(5)]
-    return StumpEnsemble((*members[:-1], member(0)) if several else tuple(members), 2, classes)
-
-
-def exact_margin(member: Member, row: np.ndarray, is_own: bool) -> float:
-    total = sum(abs(Fraction(vote)) for vote in member.votes)
-    agreed = Fraction(0)
-    for stump, vote in zip(member.stumps, member.votes, strict=True):
-        left = row[stump.feature] <= stump.threshold
-        agreed += Fraction(vote) * (stump.polarity if left else -stump.polarity)
-    return float((agreed if is_own else -agreed) / total) if total else 0.0
-
-
-@pytest.mark.parametrize("classes", [(-1, 1), (3, 0, 7)])
-def test_margins_are_exact_quotients_rounded_once_in_every_library(backend: Backend, classes):
-    rng = np.random.default_rng(2)
-    model = random_model(rng, classes)
-    X, y = rng.integers(-1, 5, (20, 2)).astype(np.float64), rng.choice(classes, 20)
-    margins = normalised_margins(model, backend.asarray(X), backend.asarray(y))
-    assert backend.owns(margins)
-    own = classes[1:] if len(classes) == 2 else classes
-    wanted = [
-        [exact_margin(member, x, label == c) for c, member in zip(own, model.members, strict=True)]
-        for x, label in zip(X, y, strict=True)
-    ]
-    assert np.reshape(backend.to_numpy(margins), (20, -1)).tolist() == wanted
-    if len(classes) == 3:
-        assert not backend.to_numpy(margins)[:, 2].any()  # the member without votes
-
-
 def test_the_share_at_zero_is_the_training_error():
     X, y, w = noisy_data(n_samples=60)
     boosting = boost(X, y, w, n_rounds=8)
@@ -260,15 +217,6 @@ def most_labellings(growth, m: int, n_features: int) -> int:
 )
 def test_growth_functions_are_attained(growth, m: int, n_features: int):
     assert most_labellings(growth, m, n_features) == growth(m, n_features)
-
-
-@given(st.integers(1, 40), st.integers(1, 60))
-def test_the_growth_function_of_stumps_is_the_sum_over_sizes_unless_features_abound(m, n_features):
-    """Leboeuf, LeBlanc and Marchand: at most C(m, k) labellings have k samples of +1."""
-    by_size = 2 + sum(min(2 * n_features, math.comb(m, k)) for k in range(1, m))
-    assert by_size <= stump_growth(m, n_features)
-    if 2 * n_features <= m:
-        assert by_size == stump_growth(m, n_features)
 
 
 # Bounds on the error on new samples

@@ -11,7 +11,7 @@ from backends import Backend
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpustump import LogitBoostClassifier, boost, fit_stump
+from gpustump import boost, fit_stump
 from gpustump.theory import edge_bounds
 from gpustump.theory.weak_learnability import (
     KINDS,
@@ -92,15 +92,6 @@ def test_no_stump_has_an_edge_on_the_product_of_two_features(seed: int, n_each: 
     assert fit_stump(X, y).error == 0.5
     first, second = (np.where(column > 0, 1, -1) for column in X.T)
     assert (first * second == y).all()
-
-
-@pytest.mark.filterwarnings("ignore:the fit made no round")  # of stumps
-def test_four_points_are_learnt_by_a_pair_and_by_no_sum_of_stumps():
-    X = np.asarray([[-1, -1], [-1, 1], [1, -1], [1, 1]] * 25, dtype=np.float64)
-    y = X[:, 0] * X[:, 1]
-    for interactions, right in ((0, 0.5), (1, 1.0)):
-        clf = LogitBoostClassifier(n_estimators=50, interactions=interactions).fit(X, y)
-        assert clf.score(X, y) == right
 
 
 # Functions
