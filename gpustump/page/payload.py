@@ -29,6 +29,7 @@ from gpustump.data.input_arrays import as_array
 from gpustump.data.labels import check_targets, class_numbers
 from gpustump.data.readable import counted, thousands
 from gpustump.learners.pair_table import PairAxis
+from gpustump.learners.step_table import StepTable
 from gpustump.model.columns import CATEGORY, Column, columns_of
 from gpustump.model.ensemble import StumpEnsemble
 from gpustump.model.members import added_up
@@ -38,9 +39,6 @@ MOST_ROWS = 5_000
 
 MOST_VALUES = 500_000
 """The most values of all rows in a page together, 5 MB: of wide tables a page has fewer rows."""
-
-Tables = Mapping[int, tuple[np.ndarray, np.ndarray]]
-"""Of each feature in use its thresholds (k,), and its values (k + 1, n_outputs), missing last."""
 
 
 def payload(
@@ -71,7 +69,7 @@ def payload(
     rows = None if X is None else _Rows.of(model, X, y, columns)
     terms = _terms(model, columns, rows) + _pairs(model, columns, places, rows)
     order = sorted(range(len(terms)), key=lambda number: -terms[number]["size"])
-    constants = [own.constant.tolist() for own in _tables_of(model)]
+    constants = [own.constant.tolist() for own in _effects_of(model)]
     return {
         "about": _about(model, len(columns)),
         "link": model.link,
@@ -105,24 +103,27 @@ def packed(numbers: np.ndarray) -> dict[str, str]:
     return {kind: base64.b64encode(content).decode("ascii")}
 
 
-class _TablesOf(NamedTuple):
-    """The step functions of one member, whose outputs begin at `first`."""
+class _Effects(NamedTuple):
+    """The step functions of one member by feature, whose outputs begin at `first`."""
 
     first: int
     constant: np.ndarray
-    tables: Tables
+    tables: dict[int, StepTable]
+
+    def values(self, column: Column, probe: np.ndarray) -> np.ndarray:
+        """What a column adds to each output in some rows of its features, (n_rows, n_outputs)."""
+        found = np.zeros((len(probe), len(self.constant)))
+        for feature, own in zip(column.features, probe.T, strict=True):
+            if feature in self.tables:
+                found += self.tables[feature].look_up(own)
+        return found
 
 
-def _tables_of(model: StumpEnsemble) -> Iterator[_TablesOf]:
+def _effects_of(model: StumpEnsemble) -> Iterator[_Effects]:
     first = 0
     for member in model.effects:
         constant, found = added_up([member]).tables
-        starts, features = found.starts, found.features.tolist()
-        tables = {
-            feature: (found.thresholds[starts[j] : starts[j + 1]], found.outcomes(j))
-            for j, feature in enumerate(features)
-        }
-        yield _TablesOf(first, constant, tables)
+        yield _Effects(first, constant, {own.feature: own for own in found})
         first += member.n_outputs
 
 
@@ -142,8 +143,8 @@ def _terms(
     model: StumpEnsemble, columns: Sequence[Column], rows: _Rows | None
 ) -> list[dict[str, Any]]:
     """What each column adds by itself."""
-    members = list(_tables_of(model))
-    bags = [list(_tables_of(bag)) for bag in model.bag_models]
+    members = list(_effects_of(model))
+    bags = [list(_effects_of(bag)) for bag in model.bag_models]
     found = []
     for place, column in enumerate(columns):
         parts, size = [], 0.0
@@ -151,9 +152,9 @@ def _terms(
             held = [own.tables[j] for j in column.features if j in own.tables]
             if not held:
                 continue
-            ends = held[0][0] if column.values is None else np.empty(0)
+            ends = held[0].thresholds if column.values is None else np.empty(0)
             probe = column.probe(ends)
-            values = _values(own.tables, column, probe)
+            values = own.values(column, probe)
             part = {
                 "first": own.first,
                 "width": len(own.constant),
@@ -161,7 +162,7 @@ def _terms(
                 "values": packed(values),
             }
             if bags:
-                of_bags = [_values(bag[number].tables, column, probe) for bag in bags]
+                of_bags = [bag[number].values(column, probe) for bag in bags]
                 part["spread"] = packed(np.std(of_bags, axis=0, ddof=1).astype(np.float32))
             weights = np.ones(len(values))
             if rows is not None:
@@ -172,19 +173,6 @@ def _terms(
         if parts:
             found.append({"name": column.name, "columns": [place], "parts": parts, "size": size})
     return found
-
-
-def _values(tables: Tables, column: Column, probe: np.ndarray) -> np.ndarray:
-    """What a column adds to each output in some rows of its features, (n_rows, n_outputs)."""
-    found: Any = 0.0
-    for feature, own in zip(column.features, probe.T, strict=True):
-        if feature in tables:
-            thresholds, values = tables[feature]
-            found = found + values[np.searchsorted(thresholds, own)]
-    if isinstance(found, float):  # a bag that does not use it
-        n_outputs = next((own.shape[1] for _, own in tables.values()), 1)
-        return np.zeros((len(probe), n_outputs))
-    return np.asarray(found)
 
 
 def _size(values: np.ndarray, weights: np.ndarray) -> float:

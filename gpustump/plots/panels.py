@@ -122,7 +122,6 @@ def _draw_steps(panel: Panel) -> bool:
     ticks = max(1, min(4 if is_whole else 5, int(style.width_of(ax) / 0.45)))
     note = axis.set_ticks(panel.bottom.xaxis, kind, ticks, is_whole=is_whole)
     _name_across(panel.bottom, terms.name_of(model, panel.column), unit_text + note)
-    _count_steps(ax, thresholds, view)
     if not any(table.values.any() or table.missing for table in tables):
         ax.set(ylim=(-1.0, 1.0), yticks=[0.0])
         style.note(ax, "not used", y=0.6)
@@ -161,21 +160,6 @@ def _name_across(ax: Axes, name: str, note: str) -> None:
     """The label of the x axis: a name and a note such as a unit, in two lines if they are long."""
     is_long = style.CHARACTER * len(name + note) > style.width_of(ax)
     ax.set_xlabel(f"{name}\n{note.strip()}" if note and is_long else name + note)
-
-
-def _count_steps(ax: Axes, thresholds: np.ndarray, view: View) -> None:
-    """The number of steps beyond each edge, as text where the functions are far away."""
-    low, high = ax.dataLim.intervaly
-    for count, x, ha, text in (
-        (int((thresholds <= view.low).sum()), 0.01, "left", "← {}"),
-        (int((thresholds >= view.high).sum()), 0.99, "right", "{} →"),
-    ):
-        if count:
-            ends = [np.asarray(line.get_ydata())[-1 if x > 0.5 else 0] for line in ax.lines[1:]]
-            y, va = (0.02, "bottom") if np.mean(ends) > (low + high) / 2 else (0.98, "top")
-            box = {"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 0.8, "alpha": 0.8}
-            steps = text.format(f"{count} step{'s' * (count > 1)} beyond")
-            style.note(ax, steps, x=x, y=y, ha=ha, va=va, bbox=box)
 
 
 def _draw_samples(

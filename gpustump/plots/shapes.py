@@ -78,10 +78,9 @@ def shape_function(
     the log-probability up to a number that all classes share.
 
     The x axis covers the finite values of X, or without X the thresholds. Long tails are cut off,
-    and texts at the edges count the steps there, and say which share of the samples lies there.
-    Where half of positive values would stand at the very left of the axis, it is logarithmic. Dates
-    and times of a model that knows them are drawn as such, and durations in a unit that the axis
-    names.
+    and texts at the edges say which share of the samples lies there. Where half of positive values
+    would stand at the very left of the axis, it is logarithmic. Dates and times of a model that
+    knows them are drawn as such, and durations in a unit that the axis names.
     The vote for missing values is drawn to the right: without X if it is not 0 and was learnt from
     missing values, with X if a value is missing. A categorical feature has bars, and so has a
     column of text that the command line gave the model as one feature for each value. If it has

@@ -116,14 +116,6 @@ def test_odd_values_are_drawn_without_a_warning():
             saved(ax.figure)
 
 
-def test_steps_beyond_the_samples_are_counted():
-    stumps = tuple(Stump(0, t, 1, 1, 0.3) for t in (-50.0, 0.5, 20.0, 30.0))
-    model = StumpEnsemble((Member(stumps, (1.0, 2.0, 4.0, 8.0)),), 1)
-    ax = plots.shape_function(model, 0, X=[[0.0], [1.0]])
-    assert texts(ax).split("\n") == ["← 1 step beyond", "2 steps beyond →"]
-    assert_steps(ax, model, 0)
-
-
 def test_the_shape_functions_that_matter_most_share_a_scale(binary, cancer):
     X, _ = cancer
     votes = binary.feature_importances_
