@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Any
 
+from gpustump.data.readable import counted, thousands
 from gpustump.model.columns import columns_of
 from gpustump.model.ensemble import Label, StumpEnsemble, model_of
 from gpustump.plots import style, terms
@@ -126,22 +127,15 @@ def overview(
 
 def _title(model: StumpEnsemble) -> str:
     """Rounds, features, pairs of features, classes and digest."""
-    counts = [f"{len(member):,}" for member in model.members]
-    if len(set(counts)) == 1:
-        rounds = f"{counts[0]} round{'s' * (counts[0] != '1')}"
-        is_one = model.has_one_score or model.is_shared
-        rounds += "" if is_one else " for each class"
-    else:
-        rounds = " + ".join(counts[:_NAMED]) + " + …" * (len(counts) > _NAMED) + " rounds"
+    n_sizes = len({len(member) for member in model.members})
+    rounds = "at most " * (n_sizes > 1) + counted(model.n_rounds, "round")
+    rounds += " for each class" * (len(model.members) > 1)
     if model.n_bags > 1:
         rounds = f"{model.n_bags} bags · {rounds} in all"
     classes = ", ".join(style.different_words([*map(str, model.classes[:_NAMED])], 16))
     classes += ", …" if len(model.classes) > _NAMED else ""
     target = "a quantity" if model.is_regression else f"classes {classes}"
-    n_pairs = len(model.pairs)
-    pairs = f"{n_pairs:,} pair{'s' * (n_pairs != 1)} · " if n_pairs else ""
-    text = (
-        f"{rounds} · {len(model.used_features):,} of {model.n_features:,} features · {pairs}"
-        f"{target} · digest {model.digest()[:12]}"
-    )
+    pairs = f"{counted(len(model.pairs), 'pair')} · " if model.pairs else ""
+    features = f"{thousands(len(model.used_features))} of {thousands(model.n_features)} features"
+    text = f"{rounds} · {features} · {pairs}{target} · digest {model.digest()[:12]}"
     return "\n".join(textwrap.wrap(text, _LINE, break_long_words=False))

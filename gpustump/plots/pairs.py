@@ -53,6 +53,9 @@ _KEPT = 0.8
 _VALUE = 16
 """The middle of a category's name with more characters is cut out."""
 
+_FLAGS = {"boolean": ("false", "true"), "category": ("no", "yes")}
+"""What 0 and 1 are called, by the kind of a feature's column."""
+
 _SMALL = 3
 """How many pairs stand beside each other."""
 
@@ -390,13 +393,9 @@ def _cell_axis(model: StumpEnsemble, axis: PairAxis, *, has_missing: bool) -> _C
         texts = [[names.get(number, str(number)) for number in own] for own in axis.groups]
         short = style.different_words([", ".join(own) for own in texts], _VALUE)
         return _CellAxis(name, (), tuple(short), has_missing)
-    origin = model.encoding.origin(axis.feature)
-    thresholds, kind = axis.thresholds[:-1], origin.column.kind
-    is_flag = len(thresholds) == 1 and 0.0 <= thresholds[0] < 1.0
-    if is_flag and kind == "boolean":
-        return _CellAxis(name, (), ("false", "true"), has_missing)
-    if is_flag and kind == "category":
-        return _CellAxis(name, (), ("no", "yes"), has_missing)
+    thresholds, kind = axis.thresholds[:-1], model.encoding.origin(axis.feature).column.kind
+    if kind in _FLAGS and len(thresholds) == 1 and 0.0 <= thresholds[0] < 1.0:
+        return _CellAxis(name, (), _FLAGS[kind], has_missing)
     unit, note = unit_of(thresholds, kind)
     return _CellAxis(name + note, tuple(_texts(thresholds / unit, kind)), (), has_missing)
 

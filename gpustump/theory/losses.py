@@ -247,7 +247,6 @@ class SplitScores:
         over the regions of A**2 / (B + lambda).
     constant : float
         The score without any split.
-    kind : "real" or "newton"
     best : VotedSplit
         The split that training chooses on this feature, as `fit_stump` returns it.
 
@@ -267,7 +266,6 @@ class SplitScores:
     thresholds: np.ndarray
     scores: np.ndarray
     constant: float
-    kind: VoteKind
     best: VotedSplit
 
 
@@ -346,7 +344,6 @@ def split_scores(
         cuts.thresholds,
         np.asarray([run.recorded(score, weight) for score in scores.tolist()]),
         run.recorded(constant, weight),
-        objective.gain,
         VotedSplit(
             best.hypothesis,
             (first, second, of_missing),

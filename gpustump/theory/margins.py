@@ -18,12 +18,10 @@ from gpustump.arrays.moving import moved_to_device_of
 from gpustump.data.input_arrays import as_array, refuse_problems
 from gpustump.data.labels import class_numbers
 from gpustump.data.parameters import check_real
-from gpustump.data.weights import check_weights
-from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.learners.pair_table import PairAxis
 from gpustump.model.ensemble import StumpEnsemble, model_of
 from gpustump.model.members import added_up
-from gpustump.theory.arguments import check_numbers
+from gpustump.theory.arguments import check_numbers, weights_of
 
 
 def normalised_margins(model: Any, X: Array, y: Array) -> Array:
@@ -172,9 +170,8 @@ def share_below(margins: Array, theta: float = 0.0, sample_weight: Array | None 
     with arrays.computing_on(margins):
         margins = xp.astype(margins, xp.float64)
         refuse_problems({"NaN": xp.isnan(margins)}, "margins")
-        below = margins <= theta
-        weights, rows = check_weights(sample_weight, margins)
-        return IntegerWeights.of(weights).share(arrays.picked(below, rows))
+        below = arrays.to_host(margins <= theta)
+    return weights_of(sample_weight, margins).share(below)
 
 
 def _scored(model: StumpEnsemble, X: Array, y: Array) -> tuple[Array, Array]:
