@@ -11,7 +11,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.data.labels import check_signs
-from gpustump.data.parameters import VoteKind, check_count, check_real, check_vote_kind
+from gpustump.data.parameters import VoteKind, check_count, check_vote_kind
 from gpustump.data.tables import check_table
 from gpustump.learners.hypothesis import signs
 from gpustump.learners.interval import Interval
@@ -260,7 +260,6 @@ def weighted_loss(
     index = check_count(feature, "feature", least=0)
     if index >= X.shape[1]:
         raise ValueError(f"feature must be below {X.shape[1]}, the width of X; got {feature!r}.")
-    l2 = check_real(l2_regularization, "l2_regularization", least=0.0)
     column = X[:, index]
     found: Losses | SplitScores
     if check_vote_kind(votes) == "discrete":
@@ -273,7 +272,8 @@ def weighted_loss(
         }
         name, level, level_text, limits = "weighted error", 0.5, "chance", (0.0, 1.0)
     else:
-        found = split_scores(column, y, sample_weight, votes=votes, l2_regularization=l2)
+        how: Any = {"votes": votes, "l2_regularization": l2_regularization}
+        found = split_scores(column, y, sample_weight, **how)
         is_real = votes == "real"
         name = "normaliser $Z$ of real votes" if is_real else "gain of Newton votes"
         factor, threshold = -2.0 if is_real else 1.0, found.best.split.threshold

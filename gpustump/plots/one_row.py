@@ -298,8 +298,6 @@ def explanation(
     """
     ensemble = model_of(model)
     check_count(n_features, "n_features")
-    if label is not None:
-        ensemble.output_index(label)  # refused before the row is read
     known = known_score(ensemble, init_score, exposure)
     found = row_score(ensemble, table_of_row(model, row), label, known)
     return draw_row(found, n_features, ax)

@@ -184,7 +184,7 @@ def test_what_is_known_of_a_row_has_a_bar_and_the_prediction_is_that_of_predict(
         ([[0.0, 1.0], [1.0, 2.0]], {}, "row must be one row of a table; got shape \\(2, 2\\)"),
         ([0.0], {}, "X has 1 features"),
         (3.0, {}, "row must be one row of a table; got shape"),
-        ("no row", {"label": 5}, "label must be 1"),
+        ([0.0, 1.0], {"label": 5}, "label must be 1"),
         ("no row", {"n_features": 0}, "n_features must be at least 1"),
         ([0.0, 1.0], {"exposure": 2.0}, "exposure is for counts"),
         ([0.0, 1.0], {"init_score": math.nan}, "init_score must be finite"),

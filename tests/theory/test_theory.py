@@ -17,10 +17,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.exceptions import NotFittedError
 
 from gpustump import (
-    AdaBoostClassifier,
     Member,
     StumpBoostingRegressor,
     StumpEnsemble,
@@ -333,17 +331,6 @@ def test_the_samples_for_weak_learning_are_the_least_that_are_enough(gamma, n_fe
 def test_what_is_wrong_is_refused_by_name(call, message):
     with pytest.raises((ValueError, TypeError), match=message):
         call()
-
-
-def test_margins_are_those_of_estimators_too_and_of_nothing_else():
-    X, y, _ = noisy_data()
-    fitted = AdaBoostClassifier(n_estimators=5, device="cpu").fit(X, y)
-    margins = normalised_margins(fitted, X, y)
-    assert margins.tolist() == normalised_margins(fitted.model_, X, y).tolist()
-    with pytest.raises(NotFittedError):
-        normalised_margins(AdaBoostClassifier(), X, y)
-    with pytest.raises(TypeError, match="model must be a StumpEnsemble or a fitted estimator"):
-        normalised_margins("model", X, y)
 
 
 def test_a_quantity_has_neither_margins_nor_losses_of_classes():
