@@ -10,6 +10,7 @@
     explanation    each feature's part in a score, and in all scores of a table
     summary        a model in one line, and as a small table for notebooks
     ensemble       the model that predicts, explains, and is saved
+    columns        the columns of its table, each with the features that it became
     rows           hypotheses and votes as the rows of a file, and back, every value checked
     document       a model as the document in its file, and back, every part checked
     model_file     a document as JSON: exact, and refused if anything in it has changed

@@ -151,5 +151,5 @@ def _rest(ranking: np.ndarray, chosen: list[int], every: Sequence[Term]) -> str:
     if not rest:
         return ""
     left = style.percent(float(1 - ranking[chosen].sum()))
-    what = terms.counted_terms([every[k] for k in rest]).removeprefix("other ")
+    what = terms.counted_terms([every[k] for k in rest])
     return f"; {len(rest)} more {what} {'have' if len(rest) > 1 else 'has'} {left}"

@@ -347,7 +347,7 @@ def _bars_of(row: RowScore, limit: int) -> list[tuple[str, Amount]]:
     ]
     if others:
         what = counted_terms([addend.term for addend in others])
-        bars.append((f"{len(others):,} {what}", total(others)))
+        bars.append((f"{len(others):,} other {what}", total(others)))
     return bars if row.known is None else [*bars, ("known beforehand", row.known)]
 
 

@@ -254,10 +254,10 @@ def _draw_curve(
 
 def _draw_bounds(ax: Axes, rounds: Sequence[AnyRound]) -> np.ndarray:
     """The bound on the training error by round, if there is one, and the weaker one if it holds."""
-    found = [one.training_bound for one in rounds if one.training_bound is not None]
-    if not found or len(found) < len(rounds):
-        return np.zeros(0)
-    bounds, first = np.asarray(found), rounds[0]
+    bounds = np.asarray([one.training_bound for one in rounds if one.training_bound is not None])
+    if not bounds.size:
+        return bounds
+    first = rounds[0]
     n_outputs = len(first.votes[0]) if isinstance(first, RegionRound) else 1
     times = "" if n_outputs == 1 else f"{n_outputs / 2:g} times the "
     text = rf"{times}product of the normalisers, $\prod Z_t$: a bound on the training error"

@@ -176,11 +176,11 @@ def name_of(model: StumpEnsemble, term: Term) -> str:
 
 
 def counted_terms(terms: Sequence[Term]) -> str:
-    """How many terms there are, such as "3 other features and pairs", without the number 3."""
+    """What several terms are called: "features and pairs", "pairs" or, of one, "feature"."""
     n_pairs = sum(isinstance(term, Pair) for term in terms)
     if 0 < n_pairs < len(terms):
-        return "other features and pairs"
-    return f"other {'pair' if n_pairs else 'feature'}{'s' * (len(terms) != 1)}"
+        return "features and pairs"
+    return f"{'pair' if n_pairs else 'feature'}{'s' * (len(terms) != 1)}"
 
 
 def votes_by_category(model: StumpEnsemble, column: Column, label: Label | None) -> np.ndarray:

@@ -134,7 +134,7 @@ def _notes(row: RowScore) -> list[str]:
     """How many terms add nothing, and what the spread is."""
     n_idle, idle = len(row.idle), []
     if n_idle:
-        what = counted_terms(row.idle).removeprefix("other ")
+        what = counted_terms(row.idle)
         idle = [f"({counted(n_idle, f'{what} adds', f'{what} add')} 0)"]
     n_bags = row.model.n_bags
     return [*idle, *[f"(spread: one standard deviation over {n_bags} bags)"] * (n_bags > 1)]
