@@ -82,15 +82,22 @@ class Cuts(NamedTuple):
         return np.append(np.zeros(1, dtype=np.int64), running[self.is_last])
 
 
-def checked_column(x: Any) -> Array:
-    """One feature's values, with the errors of `check_table`."""
+def _samples_of(x: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The values of one feature, the labels and the weights of the samples that count, on the host.
+
+    Values keep a dtype in which they may be compared; errors are those of `fit_stump`.
+    """
     x = as_array(x, "x")
     if x.ndim != 1:
         raise ValueError(
             f"x must have one dimension, (n_samples,), but its shape is {tuple(x.shape)}; pass one "
             "column, X[:, j], at a time."
         )
-    return check_table(x[:, None], name="x")[:, 0]
+    x = check_table(x[:, None], name="x")[:, 0]
+    with arrays.computing_on(x):
+        labels, weights, rows = check_weighted_signs(y, sample_weight, x)
+        values = arrays.picked(arrays.as_working(x), rows)
+    return arrays.to_host(values), arrays.to_host(labels), arrays.to_host(weights)
 
 
 @dataclass(frozen=True)
@@ -204,11 +211,8 @@ def weighted_losses(x: Array, y: Array, sample_weight: Array | None = None) -> L
     >>> found.least()
     (3.0, 1, 0.25)
     """
-    x = checked_column(x)
-    with arrays.computing_on(x):
-        labels, weights, rows = check_weighted_signs(y, sample_weight, x)
-        signed = arrays.to_host(in_units(weights) * labels).astype(np.int64)  # label times weight
-        cuts = Cuts.of(arrays.to_host(arrays.picked(arrays.as_working(x), rows)))
+    values, labels, weights = _samples_of(x, y, sample_weight)
+    signed, cuts = (in_units(weights) * labels).astype(np.int64), Cuts.of(values)
     sum_left = cuts.sums_left(signed)
     agreement = 2 * sum_left - sum_left[-1]  # of polarity +1, over the present samples
     missing = signed[cuts.missing]
@@ -316,11 +320,7 @@ def split_scores(
     """
     kind = check_vote_kind(votes, ("real", "newton"))
     l2 = check_real(l2_regularization, "l2_regularization", least=0.0)
-    x = checked_column(x)
-    with arrays.computing_on(x):
-        y, weights, rows = check_weighted_signs(y, sample_weight, x)
-        values = arrays.to_host(arrays.picked(arrays.as_working(x), rows))
-    labels, weights = arrays.to_host(y), arrays.to_host(weights)
+    values, labels, weights = _samples_of(x, y, sample_weight)
     run = VoteSettings(kind, l2_regularization=l2).votes(weights)
     assert isinstance(run, SplitVotes)
     objective = run.objective()
