@@ -332,7 +332,7 @@ def draw_row(row: RowScore, n_features: int, ax: Axes | None) -> Axes:
     what = whose if row.model.is_regression else f"score of {whose}, {UNITS[row.model.link]}"
     lines = [f"lines: {style.bag_text(row.model.n_bags)}"] * (row.model.n_bags > 1)
     # The names beside the bars take a part of the axes' width.
-    room = int(1.25 * style.width_of(ax) / style.CHARACTER) - max(map(len, names))
+    room = int(1.25 * style.width_of(ax) / 0.07) - max(map(len, names))
     ax.set_xlabel(style.in_lines([f"contribution to the {what}", *lines], room))
     style.legend_above(ax, [], [], title=style.in_lines([_prediction(row)], room))
     return style.make_current(ax)

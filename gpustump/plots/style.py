@@ -199,8 +199,10 @@ def bag_text(n_bags: int) -> str:
 
 
 def in_lines(parts: Sequence[str], room: int) -> str:
-    """Texts below each other, broken where they are longer than so many characters."""
-    return "\n".join(textwrap.fill(part, max(room, 20)) for part in parts)
+    """Texts below each other; those longer than so many characters are broken behind commas, and
+    what is still longer between words."""
+    lines = [part.replace(", ", ",\n") if len(part) > room else part for part in parts]
+    return "\n".join(textwrap.fill(one, max(room, 20)) for one in "\n".join(lines).split("\n"))
 
 
 def rounds_axis(ax: Axes, n_rounds: int) -> None:
