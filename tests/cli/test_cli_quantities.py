@@ -94,7 +94,7 @@ def test_numbers_with_fractions_train_a_regressor_whose_figures_are_scikit_learn
     )
     of_training = np.sqrt(mean_squared_error(train["cost"], reg.predict(train[FEATURES])))
     assert figures(outcome.row("training RMSE"))[0] == pytest.approx(of_training, rel=1e-5)
-    assert outcome.row("loss") == "squared error, learning rate 0.1"
+    assert outcome.row("estimator") == "StumpBoostingRegressor"
     assert outcome.row("target").startswith("a quantity, from ")
 
 

@@ -101,26 +101,26 @@ UNDEFINED = {
     "--bags 0": "--bags: must be a whole number of at least 1 and at most 1000000; got '0'",
     "--patience 0": "--patience: must be a whole number of at least 1; got '0'",
 }
-SAID = [
-    (2, "--loss logistic --l2 2", [("loss", "logistic: LogitBoost, learning rate 0.2, l2 2")]),
-    (3, "--loss logistic", [("loss", "logistic: LogitBoost, shared stumps, learning rate 0.2")]),
-    (2, "--votes real", [("votes", "real: AdaBoost, learning rate 1")]),
-    (3, "--votes real", [("votes", "real: AdaBoost, one-vs-rest, learning rate 1")]),
-    (3, "--multi-class shared", [("votes", "discrete: AdaBoost, shared stumps, learning rate 1")]),
-    (2, "--multi-class shared --votes discrete", []),
-    (3, "--loss exponential", []),
-]
+SAID = {
+    "--loss logistic --l2 2": "LogitBoostClassifier l2_regularization 2.0",
+    "--votes real --learning-rate 0.5": "AdaBoostClassifier learning_rate 0.5 votes real",
+    "--multi-class shared": "AdaBoostClassifier multi_class shared",
+    "--loss exponential": "AdaBoostClassifier",
+    "--glass-box --bags 2": "GlassBoxClassifier n_bags 2",
+    "--loss gamma": "StumpBoostingRegressor loss gamma",
+}
 
 
-def test_what_is_trained_is_said_unless_it_is_the_default_and_nothing_undefined_is(command):
+def test_what_is_trained_is_said_and_nothing_undefined_is_trained(command):
     for options, said in UNDEFINED.items():  # before the table is read
         message = command.refuses("train", "absent.npy", "--target", 0, *options.split())
         assert said in message
         assert message.endswith("(see gpustump train --help)")
-    for n_classes, options, rows in SAID:
-        table(n_classes)
-        outcome = trained(command, options, "--rounds", 3)
-        assert re.findall(r"^(loss|votes)  +(.*)$", outcome.out, re.M) == rows
+    X, y = table(2)
+    np.savez("table.npz", X=X, y=y + 1)
+    for options, said in SAID.items():
+        lines = " ".join(trained(command, options, "--rounds", 3).out.split())
+        assert f"estimator {said} rounds" in lines
 
 
 @pytest.mark.parametrize("is_weighted", [False, True])
@@ -190,8 +190,8 @@ def test_the_summary_says_why_the_rounds_ended(command, options, rounds, votes):
     np.savez("table.npz", X=np.ones((40, 1)), y=np.arange(40) % 2)  # no stump can help
     if "logistic" in options:
         outcome = trained(command, "--loss logistic")
-        assert outcome.row("rounds") == "0 of 200: no further stump lowers the loss"
-        assert outcome.row("most votes") == "none: no stump lowers the loss"
+        assert outcome.row("rounds") == "0 of 200: no further stump helps"
+        assert outcome.row("most votes") == "none"
         assert numbers(outcome.row("training log-loss")) == [pytest.approx(math.log(2), abs=1e-4)]
         shown = command.succeeds("inspect", "model.json").out
         assert "no stumps: the score is the same for every row" in shown
@@ -208,6 +208,26 @@ def test_votes_that_become_too_large_are_told_on_stderr_too(command):
         "gpustump: votes became too large: the fit ended after 0 rounds, as the sum of absolute "
         "votes may not exceed 131072. Take a smaller learning_rate than 1e+06.\n"
     )
+
+
+@pytest.mark.parametrize("options", ["", "--loss logistic"])
+def test_balanced_classes_are_the_librarys_and_find_the_rare_one(command, options):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(1200, 3))
+    y = (X[:, 0] + random.normal(size=1200) > 2.2).astype(int)
+    np.savez("table.npz", X=X, y=y)
+    estimator = logit(class_weight="balanced") if options else ada(100, class_weight="balanced")
+    outcome = trained(command, options, "--balanced", "--test-size", 0)
+    assert outcome.row("digest") == estimator.fit(X, y).model_.digest()
+    assert "class_weight balanced" in outcome.out
+    found = []
+    for more in ((), ("--balanced",)):
+        lines = trained(command, options, *more).out.splitlines()
+        (line,) = (line for line in lines if line.split()[:2] == ["1", "recall"])
+        found.append(float(line.split()[2]))
+    assert found[1] > found[0]
+    asked = ("train", "table.npz", "--target", "y", "--loss", "squared_error", "--balanced")
+    assert "--balanced is for classes" in command.refuses(*asked)
 
 
 def saved(votes, splits, constant, **options) -> StumpEnsemble:

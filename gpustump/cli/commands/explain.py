@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import sys
 import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, cast
@@ -31,7 +30,7 @@ from gpustump.cli.errors import InputError, as_input_error
 from gpustump.cli.options import TOP
 from gpustump.cli.read.files import FileState, check_one_standard_input, check_unchanged, shown_name
 from gpustump.cli.read.svmlight import is_svmlight
-from gpustump.cli.summary.row import BarStyle, row_lines
+from gpustump.cli.summary.row import row_lines
 from gpustump.cli.wording import told_apart
 from gpustump.cli.write.files import STANDARD_OUTPUT
 from gpustump.cli.write.pictures import default_matplotlib, picture, picture_file
@@ -159,11 +158,10 @@ def _explain_rows(arguments: argparse.Namespace) -> None:
     limit = arguments.top or TOP
     if plot is not None:
         plot.write(_drawn(rows[0], limit, plot.path))
-    style = BarStyle.of(sys.stdout)
     texts = []
     for number, row in zip(arguments.row, rows, strict=True):
         place = f"{thousands(number)} of {thousands(len(X))} in {shortened(source)}"
-        texts.append("\n".join(row_lines(row, place, limit, style)))
+        texts.append("\n".join(row_lines(row, place, limit)))
     print("\n\n\n".join(texts))
 
 

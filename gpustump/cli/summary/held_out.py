@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -14,7 +16,6 @@ from gpustump.cli.wording import aligned_lines, label_text, number_text
 from gpustump.data.labels import class_numbers
 from gpustump.data.readable import counted
 from gpustump.data.weights import SMALLEST
-from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.model.ensemble import StumpEnsemble
 from gpustump.theory.bounds import effective_size, wilson_interval
 
@@ -60,7 +61,8 @@ class ScoredPart:
     @cached_property
     def shares(self) -> np.ndarray:
         """Each class's share of the weight, (n_classes,)."""
-        return class_shares(self.model, self.true, self.part.weights)
+        weight = np.bincount(self.true, self.part.weights, minlength=len(self.model.classes))
+        return np.asarray(weight / weight.sum())
 
     @property
     def weighted(self) -> str:
@@ -71,9 +73,7 @@ class ScoredPart:
     def accuracy(self) -> float:
         """The share of the weight whose class is predicted."""
         right = self.model.labels_of(self.scores) == self.part.y
-        weights = np.ones(len(right)) if self.part.weights is None else self.part.weights
-        counts = weights > 0
-        return IntegerWeights.of(weights[counts]).share(right[counts])
+        return float(np.average(right, weights=self.part.weights))
 
     @property
     def log_loss(self) -> float:
@@ -102,15 +102,8 @@ def about_held_out(held_out: ScoredPart | None, loss: Loss) -> list[tuple[str, s
     model = held_out.model
     if model.is_regression:
         return about_errors(held_out, loss, "held-out")
-    rows = _about_accuracy(held_out) + _about_recall(held_out) + _about_probabilities(held_out)
-    if areas := _areas(held_out):
-        roc, precision = np.mean(areas, axis=0).tolist()
-        among = "" if len(areas) == len(model.classes) else f" of {len(model.classes)}"
-        mean = f", one class against the rest, mean over {len(areas)}{among}"
-        over, of = ("", f" of {label_text(model.classes[1])}") if model.is_binary else (mean, mean)
-        rows.append(("held-out ROC AUC", f"{roc:.4f}{over}{held_out.weighted}"))
-        rows.append(("average precision", f"{precision:.4f}{of}{held_out.weighted}"))
-    return rows
+    parts = (_about_accuracy, _about_recall, _about_probabilities, _about_ranks)
+    return [row for about in parts for row in about(held_out)]
 
 
 def _about_accuracy(held_out: ScoredPart) -> list[tuple[str, str]]:
@@ -167,57 +160,44 @@ def _about_probabilities(held_out: ScoredPart) -> list[tuple[str, str]]:
     The Brier score is the mean squared error of the probability of the second of two classes. Of
     more classes the squared errors are added, so it is at most 2.
     """
-    from sklearn.metrics import brier_score_loss
+    model, weighted = held_out.model, held_out.weighted
+    is_true = held_out.true[:, np.newaxis] == np.arange(len(model.classes))
 
-    model, shares = held_out.model, held_out.shares
-    probabilities = model.probabilities_of(held_out.scores)
-    counts = range(1, 2) if model.is_binary else range(len(shares))
-    true, weights = held_out.true, held_out.part.weights
+    def brier(probabilities: np.ndarray) -> float:
+        errors = ((probabilities - is_true) ** 2).sum(axis=1)
+        return float(np.average(errors, weights=held_out.part.weights)) / (1 + model.is_binary)
 
-    def brier(given: np.ndarray) -> float:
-        own = (brier_score_loss(true == k, given[:, k], sample_weight=weights) for k in counts)
-        return float(sum(own))
-
-    of_shares = brier(np.broadcast_to(shares, probabilities.shape))
-    weighted, without = held_out.weighted, "the classes' shares alone give"
+    own, of_shares = brier(model.probabilities_of(held_out.scores)), brier(held_out.shares)
+    alone = f"{weighted}; the classes' shares alone give"
     return [
-        (
-            "held-out log-loss",
-            f"{held_out.log_loss:.4f}{weighted}; {without} {held_out.log_loss_of_shares:.4f}",
-        ),
-        ("held-out Brier", f"{brier(probabilities):.4f}{weighted}; {without} {of_shares:.4f}"),
+        ("held-out log-loss", f"{held_out.log_loss:.4f}{alone} {held_out.log_loss_of_shares:.4f}"),
+        ("held-out Brier", f"{own:.4f}{alone} {of_shares:.4f}"),
     ]
 
 
-def class_shares(model: StumpEnsemble, true: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-    """Each class's share of the weight of samples with these class numbers, (n_classes,)."""
-    weight = np.bincount(true, weights, minlength=len(model.classes))
-    shares: np.ndarray = weight / weight.sum()
-    return shares
-
-
-def _areas(held_out: ScoredPart) -> list[list[float]]:
-    """The area under the ROC curve and the average precision for each class that some rows, but not
-    all, have; of two classes for the second."""
+def _about_ranks(held_out: ScoredPart) -> list[tuple[str, str]]:
+    """The area under the ROC curve and the average precision: of the second of two classes, or the
+    mean over those classes that some rows, but not all, have."""
     from sklearn.metrics import average_precision_score, roc_auc_score
 
-    model, part = held_out.model, held_out.part
+    model, weights = held_out.model, held_out.part.weights
     if model.is_binary:
-        columns, classes = [held_out.scores], model.classes[1:]
+        columns, over, of = {1: held_out.scores}, "", f" of {label_text(model.classes[1])}"
     else:
-        columns, classes = list(model.probabilities_of(held_out.scores).T), model.classes
-    weights = np.ones(len(part.y)) if part.weights is None else part.weights
-    areas = []
-    for column, label in zip(columns, classes, strict=True):
-        is_label = part.y == label
-        if weights[is_label].any() and weights[~is_label].any():
-            areas.append(
-                [
-                    area(is_label, column, sample_weight=part.weights)
-                    for area in (roc_auc_score, average_precision_score)
-                ]
-            )
-    return areas
+        columns = dict(enumerate(model.probabilities_of(held_out.scores).T))
+        over = of = ", one class against the rest, mean"
+    there = [k for k in columns if 0.0 < held_out.shares[k] < 1.0]
+    if not there:
+        return []
+
+    def mean(area: Callable[..., float]) -> str:
+        areas = [area(held_out.true == k, columns[k], sample_weight=weights) for k in there]
+        return f"{np.mean(areas):.4f}"
+
+    return [
+        ("held-out ROC AUC", f"{mean(roc_auc_score)}{over}{held_out.weighted}"),
+        ("average precision", f"{mean(average_precision_score)}{of}{held_out.weighted}"),
+    ]
 
 
 class _Rows(NamedTuple):
@@ -259,25 +239,17 @@ def _rows(scored: ScoredPart) -> _Rows:
     if exposure is not None:
         predicted, true = predicted / exposure, true / exposure
         weights = exposure if weights is None else weights * exposure
-    return _Rows(true, predicted, np.full(len(true), mean_of(true, weights)), weights)
-
-
-def mean_of(values: np.ndarray, weights: np.ndarray | None = None) -> float:
-    """The mean, also of numbers whose sum would overflow."""
-    scale = float(np.abs(values).max()) or 1.0
-    return float(np.average(values / scale, weights=weights)) * scale
+    return _Rows(true, predicted, np.full(len(true), np.average(true, weights=weights)), weights)
 
 
 def _of_squares(rows: _Rows) -> dict[str, str]:
     """Root mean squared error, mean absolute error and R2."""
     true, predicted, mean, weights = rows
-    scale = float(max(np.abs(true).max(), np.abs(predicted).max())) or 1.0
-    scale = 2.0 ** np.floor(np.log2(scale))  # exact, and squares stay finite
 
     def errors(given: np.ndarray) -> tuple[float, float]:
-        gaps = np.abs(true / scale - given / scale)
+        gaps = np.abs(true - given)
         square = float(np.average(gaps**2, weights=weights))
-        return float(np.sqrt(square)) * scale, float(np.average(gaps, weights=weights)) * scale
+        return math.sqrt(square), float(np.average(gaps, weights=weights))
 
     (root, absolute), (root_of_mean, absolute_of_mean) = errors(predicted), errors(mean)
     found = {

@@ -1,15 +1,8 @@
-"""One row's score in words and bars: which class is predicted, and what each term adds to it.
-
-Bars are made of characters, to both sides of a zero line. If the output cannot hold block
-characters, ASCII characters replace them.
-"""
+"""One row's score in words and bars: which class is predicted, and what each term adds to it."""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,11 +16,14 @@ from gpustump.plots.terms import PREDICTIONS, Pair, Term, counted_terms
 _CLASSES = 6
 """The classes whose probabilities are shown, the most probable ones."""
 
+WIDTH = 30
+"""The width of the longest two bars together, in characters."""
+
 _WHOLE = 1e15
 """Smaller whole numbers, such as years, are written in full."""
 
 
-def row_lines(row: RowScore, place: str, limit: int, style: BarStyle) -> list[str]:
+def row_lines(row: RowScore, place: str, limit: int) -> list[str]:
     """A row's prediction, and a line for each feature or pair that adds to the score.
 
     Parameters
@@ -37,9 +33,8 @@ def row_lines(row: RowScore, place: str, limit: int, style: BarStyle) -> list[st
         Which row of which table it is.
     limit : int
         The most terms with a line of their own; the others are summed in one line.
-    style : BarStyle
     """
-    return [*name_value_lines(_header(row, place)), "", *_table(row, limit, style)]
+    return [*name_value_lines(_header(row, place)), "", *_table(row, limit)]
 
 
 def _header(row: RowScore, place: str) -> list[tuple[str, str]]:
@@ -95,7 +90,7 @@ def _probability(share: float) -> str:
     return f"{share:.4f}" if share >= 0.00005 else "< 0.0001"
 
 
-def _table(row: RowScore, limit: int, style: BarStyle) -> list[str]:
+def _table(row: RowScore, limit: int) -> list[str]:
     """The terms, the sum of those left out, the intercept and, below a line, the score."""
     lines = list(_addends(row, limit))
     amounts = [amount for _, _, amount in lines]
@@ -107,7 +102,7 @@ def _table(row: RowScore, limit: int, style: BarStyle) -> list[str]:
     heads = ("feature", "value", "adds", *["spread"] * (row.model.n_bags > 1))
     sums = [("", "", *rule), ("score", "", *texts[-1])]
     head, *body = aligned_lines([heads, *cells, *sums], right=range(1, len(heads)))
-    drawn = bars(values, style, beside=len(head) + 2)
+    drawn = bars(values)
     with_bars = [f"{text}  {bar}" for text, bar in zip(body, drawn, strict=False)]
     return [head, *with_bars, *body[len(drawn) :], *_notes(row)]
 
@@ -157,89 +152,11 @@ def _number(value: float) -> str:
     return f"{value:.0f}" if is_short else number_text(value)
 
 
-WIDTH = 30
-"""The width of the longest two bars together, in characters; less in a narrow terminal."""
-
-_LEAST = 10
-
-_LINE_AND_PART = 2
-"""Characters for the zero line and a part of a cell."""
-
-
-class Marks(NamedTuple):
-    """The characters of bars: whole cells, halves and slivers beside the line, and the line."""
-
-    cell: str
-    half_right: str
-    half_left: str
-    sliver_right: str
-    sliver_left: str
-    line: str
-
-
-BLOCKS = Marks("█", "▌", "▐", "▏", "▕", "│")
-ASCII = Marks("#", ":", ":", ".", ".", "|")
-
-
-@dataclass(frozen=True)
-class BarStyle:
-    """How bars are written.
-
-    Attributes
-    ----------
-    marks : Marks
-    n_columns : int or None
-        The width of the terminal; None if the output is none.
-    """
-
-    marks: Marks
-    n_columns: int | None
-
-    @classmethod
-    def of(cls, stream: Any) -> BarStyle:
-        """The style for a stream."""
-        return cls(
-            BLOCKS if _can_write(stream, "".join(BLOCKS)) else ASCII,
-            shutil.get_terminal_size().columns if stream.isatty() else None,
-        )
-
-
-def _can_write(stream: Any, text: str) -> bool:
-    try:
-        text.encode(getattr(stream, "encoding", None) or "ascii")
-    except (LookupError, UnicodeEncodeError):
-        return False
-    return True
-
-
-def bars(amounts: Sequence[float], style: BarStyle, *, beside: int) -> list[str]:
-    """A bar for each amount, with one scale and one line at 0.
-
-    Parameters
-    ----------
-    amounts : sequence of float
-    style : BarStyle
-    beside : int
-        The width of the text to the left of the bars.
-    """
-    room = WIDTH if style.n_columns is None else style.n_columns - beside - _LINE_AND_PART
-    span = max(0.0, *amounts) - min(0.0, *amounts)
-    unit = span / max(_LEAST, min(WIDTH, room)) or 1.0
-    found = [_bar(amount, unit, style.marks) for amount in amounts]
-    left = max(len(bar) if amount < 0 else 0 for bar, amount in zip(found, amounts, strict=True))
-    lines = []
-    for bar, amount in zip(found, amounts, strict=True):
-        if amount < 0:
-            before = " " * (left - len(bar)) + bar
-            lines.append(before + style.marks.line)
-        else:
-            lines.append(" " * left + style.marks.line + bar)
-    return lines
-
-
-def _bar(amount: float, unit: float, marks: Marks) -> str:
-    """The characters of a bar; `unit` is the amount of a whole one."""
-    n_cells, n_halves = divmod(round(2 * abs(amount) / unit), 2)
-    if amount < 0:
-        return marks.half_left * n_halves + marks.cell * n_cells or marks.sliver_left
-    return marks.cell * n_cells + marks.half_right * n_halves or marks.sliver_right * (amount > 0)
+def bars(amounts: Sequence[float]) -> list[str]:
+    """A bar for each amount, to both sides of one line at 0."""
+    span = max(0.0, *amounts) - min(0.0, *amounts) or 1.0
+    drawn = ["#" * round(WIDTH * abs(amount) / span) for amount in amounts]
+    below = [bar if amount < 0 else "" for bar, amount in zip(drawn, amounts, strict=True)]
+    above = [bar if amount >= 0 else "" for bar, amount in zip(drawn, amounts, strict=True)]
+    width = max(map(len, below))
+    return [f"{left:>{width}}|{right}" for left, right in zip(below, above, strict=True)]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,18 +11,16 @@ import numpy as np
 from gpustump.cli.columns.model import with_shown_names
 from gpustump.cli.columns.training import Part, TrainingData, as_text
 from gpustump.cli.method import Loss
-from gpustump.cli.summary.doubts import doubts
 from gpustump.cli.summary.held_out import (
     CLASSES_SHOWN,
     ScoredPart,
     about_errors,
     about_held_out,
-    mean_of,
 )
 from gpustump.cli.wording import aligned_lines, label_text, number_text, percent
 from gpustump.data.columns import UNITS
-from gpustump.data.parameters import VoteKind
 from gpustump.data.readable import counted, shortened, thousands
+from gpustump.estimators.recorded import KEY
 from gpustump.model.encoding import NUMBERED, Encoding, InputColumn
 from gpustump.model.pairs import shares_of_pairs
 
@@ -33,12 +30,12 @@ if TYPE_CHECKING:
 
 FEATURES_SHOWN, PAIRS_SHOWN = 8, 4
 VALUES_ROOM = 40
-"""The values of a text column are listed up to this many characters."""
+"""The list of a text column's values is cut in its middle if it is longer (characters)."""
 
 STOP_REASONS = {
     "perfect": "a stump without error ended it",
-    "no edge": "no further stump is better than chance",
-    "small vote": "at this learning rate votes round to zero",
+    "no edge": "no further stump helps",
+    "small vote": "further votes round to zero",
     "large votes": "at this learning rate votes become too large",
     "early": "stopped early",
 }
@@ -74,16 +71,6 @@ class FinishedTraining:
     loss: Loss
     monotone: Mapping[str, int]
 
-    @property
-    def votes(self) -> VoteKind:
-        """What regions vote."""
-        return getattr(self.estimator, "votes", "newton")
-
-    @property
-    def is_balanced(self) -> bool:
-        """Whether all classes had the same weight."""
-        return getattr(self.estimator, "class_weight", None) is not None
-
 
 def summary(training: FinishedTraining) -> list[tuple[str, str]]:
     """Names and values; an empty name continues the value above."""
@@ -98,7 +85,6 @@ def summary(training: FinishedTraining) -> list[tuple[str, str]]:
         *([] if part is None else about_held_out(scored, training.loss)),
         *_about_features(training),
         *_about_pairs(training),
-        *doubts(model, training.data, scored, trained, is_balanced=training.is_balanced),
         ("time", f"{training.seconds:.2f} s to fit, on {training.estimator.device_}"),
         ("digest", training.model.digest()),
     ]
@@ -133,7 +119,7 @@ def _classes(data: TrainingData) -> tuple[str, str]:
 
 
 def _quantity(data: TrainingData) -> tuple[str, str]:
-    low, mean, high = (number_text(own) for own in (data.y.min(), mean_of(data.y), data.y.max()))
+    low, mean, high = (number_text(own) for own in (data.y.min(), data.y.mean(), data.y.max()))
     exposure, over = data.offsets.exposure, ""
     if exposure is not None:
         over = f"; exposure {number_text(exposure.min())} to {number_text(exposure.max())}"
@@ -154,8 +140,8 @@ def _encoded(column: InputColumn, encoding: Encoding) -> str | None:
     """What became of a column that is not numbers."""
     if column.kind in ("category", NUMBERED):
         become = ("category", "categories") if column.kind == NUMBERED else ("feature",)
-        values = _some([label_text(value) for value in column.values])
-        what = f"text, {counted(len(column.values), *become)}: {values}"
+        values = ", ".join(map(label_text, column.values))
+        what = f"text, {counted(len(column.values), *become)}: {shortened(values, VALUES_ROOM)}"
     elif column.kind in UNITS:
         what = f"{column.kind}, in {UNITS[column.kind]}"
     elif column.kind == "boolean" and encoding.named:
@@ -165,75 +151,17 @@ def _encoded(column: InputColumn, encoding: Encoding) -> str | None:
     return f"{shortened(column.name, 30)}: {what}"
 
 
-def _some(values: list[str]) -> str:
-    """As many whole values as have room, but one at least, and how many more there are."""
-    n_shown = 1
-    while n_shown < len(values) and len(", ".join(values[: n_shown + 1])) <= VALUES_ROOM:
-        n_shown += 1
-    more = f" and {len(values) - n_shown} more" if n_shown < len(values) else ""
-    return ", ".join([shortened(value, VALUES_ROOM) for value in values[:n_shown]]) + more
-
-
 def _about_method(training: FinishedTraining) -> list[tuple[str, str]]:
-    """What was trained, unless `train` does so without options; smoothing rounds; how rows were set
-    aside; and the monotone constraints."""
-    estimator, loss = training.estimator, training.loss
-    words = ", ".join(_parameters(training))
-    rows = []
-    if loss in _NAMES:
-        rows.append(("loss", f"{_NAMES[loss]}, {words}"))
-    elif not _is_usual(training):
-        rows.append(("votes", f"{training.votes}: AdaBoost, {words}"))
-    if estimator.smoothing_rounds:
-        rounds = counted(estimator.smoothing_rounds, "round")
-        rows.append(("smoothing", f"the first {rounds} of each run"))
-    rows += _about_rows_set_aside(training)
+    """The estimator, those of its parameters that are not its defaults, and the constraints."""
+    record = training.model.details[KEY]
+    own = {"loss": training.loss} if training.model.is_regression else {}
+    own |= record["parameters"]
+    others = ("n_estimators", "monotonic_cst")  # rows of their own tell of them
+    given = [f"{name} {value}" for name, value in own.items() if name not in others]
+    rows = [("estimator", record["name"]), *(("", text) for text in given)]
     if training.monotone:
         rows.append(("monotone", shortened(as_text(training.monotone))))
     return rows
-
-
-_NAMES = {
-    "logistic": "logistic: LogitBoost",
-    "squared_error": "squared error",
-    "poisson": "Poisson deviance, for counts",
-    "gamma": "gamma deviance, for costs",
-}
-
-
-def _is_usual(training: FinishedTraining) -> bool:
-    """Whether an AdaBoost is the one of `train` without options, the number of rounds aside."""
-    names = ["votes", "learning_rate", "class_weight"]
-    names += ["multi_class"] * (len(training.model.classes) != 2)
-    own = training.estimator
-    return all(getattr(own, name) == getattr(type(own), name) for name in names)
-
-
-def _parameters(training: FinishedTraining) -> Iterator[str]:
-    """The parameters that decide most, in words."""
-    estimator = training.estimator
-    if len(training.model.classes) > 2:
-        yield "shared stumps" if estimator.multi_class == "shared" else "one-vs-rest"
-    yield f"learning rate {estimator.learning_rate:g}"
-    if training.is_balanced:
-        yield "classes of equal weight"
-    if training.loss != "exponential" and estimator.l2_regularization not in (
-        None, type(estimator).l2_regularization,
-    ):  # fmt: skip
-        yield f"l2 {estimator.l2_regularization:g}"
-
-
-def _about_rows_set_aside(training: FinishedTraining) -> list[tuple[str, str]]:
-    """Early stopping, and bags."""
-    n_bags, patience = training.model.n_bags, training.estimator.n_iter_no_change
-    aside = percent(training.estimator.validation_fraction)
-    waits = f"after {counted(patience or 0, 'round')} without a better score of"
-    if n_bags == 1:
-        return [] if patience is None else [("stops early", f"{waits} {aside} of rows")]
-    text = f"{n_bags}, each trained without {aside} of the rows"
-    if patience is None:
-        return [("bags", text)]
-    return [("bags", f"{text},"), ("", f"and stopped {waits} those")]
 
 
 def _about_rounds(training: FinishedTraining, scored: ScoredPart) -> list[tuple[str, str]]:
@@ -254,39 +182,24 @@ def _rounds(training: FinishedTraining) -> str:
     model, wanted = training.model, training.estimator.n_estimators_
     if model.n_bags > 1:
         sizes = [len(rounds) for rounds in training.estimator.rounds_]
-        least, most = (thousands(size) for size in (min(sizes), max(sizes)))
-        of_each = least if least == most else f"{least} to {most}"
-        is_one = model.n_outputs == 1 or model.is_shared
-        runs = "" if is_one else f" of {len(model.classes)} classes"
-        return f"{thousands(sum(sizes))} in {model.n_bags} bags{runs}, {of_each} each"
+        each = f"{thousands(min(sizes))} to {thousands(max(sizes))} each"
+        return f"{thousands(sum(sizes))} in {model.n_bags} bags, {each}"
     done = [len(member) for member in model.members]
-    reasons = [
-        _stop_reason(reason, training.votes)
-        for reason, n_rounds in zip(training.estimator.stop_reasons_, done, strict=True)
+    reasons = training.estimator.stop_reasons_
+    ended = [
+        STOP_REASONS.get(reason, reason)
+        for reason, n_rounds in zip(reasons, done, strict=True)
         if n_rounds < wanted
     ]
-    rounds = thousands(sum(done))
-    if reasons:
-        rounds += f" of {thousands(wanted * len(done))}"
-    if model.n_outputs > 1 and model.is_shared:
-        rounds += f", shared by {len(model.classes)} classes"
-    elif model.n_outputs > 1:
-        rounds += f", over {len(done)} classes"
-    if reasons:
-        each = [
-            why if len(done) == 1 else f"{why} ({counted(n_classes, 'class', 'classes')})"
-            for why, n_classes in Counter(reasons).items()
-        ]
-        rounds += f": {', '.join(each)}"
-    return rounds
-
-
-def _stop_reason(reason: str, votes: VoteKind) -> str:
-    if reason == "no edge" and votes == "newton":
-        return "no further stump lowers the loss"
-    if reason == "small vote" and votes != "discrete":
-        return "further votes round to zero"
-    return STOP_REASONS.get(reason, reason)
+    text = thousands(sum(done))
+    if ended:
+        text += f" of {thousands(wanted * len(done))}"
+    if model.n_outputs > 1:
+        how = "shared by" if model.is_shared else "over"
+        text += f", {how} {len(model.classes)} classes"
+    if ended:
+        text += f": {', '.join(dict.fromkeys(ended))}"
+    return text
 
 
 def _small(bound: float) -> str:
@@ -324,10 +237,7 @@ def _about_features(training: FinishedTraining) -> list[tuple[str, str]]:
     """The features with the largest shares of the votes."""
     shares = training.model.feature_importances()
     if not shares.any():
-        if not training.model.n_rounds and "no edge" not in training.estimator.stop_reasons_:
-            return [("most votes", "none")]
-        does = "lowers the loss" if training.votes == "newton" else "is better than chance"
-        return [("most votes", f"none: no stump {does}")]
+        return [("most votes", "none")]
     used = np.flatnonzero(shares).tolist()
     names = [training.data.encoding.shown_names[j] for j in used]
     lines = _largest(names, shares[used], FEATURES_SHOWN, "feature")
