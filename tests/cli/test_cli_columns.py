@@ -88,7 +88,7 @@ def test_codes_stay_text_and_can_be_made_numbers(command):
     many = [f"{k:05},{k % 2}" for k in range(99)]
     Path("many.csv").write_text("\n".join(["zip,label", *many]) + "\n")
     message = command.refuses("train", "many.csv", "--target", "label")
-    assert "such as '00000', '00001': numbers that were read as text, as codes are" in message
+    assert "such as '00000', '00001'." in message
     assert message.endswith("if the table is a text file, read it as numbers with --numeric zip.")
     polars.read_csv("many.csv", infer_schema=False).write_parquet("many.parquet")
     options = ("--target", "label", "--numeric", "zip")
@@ -146,25 +146,13 @@ def test_a_model_reads_later_tables_with_the_marks_of_its_own(command):
 
 
 def test_all_columns_with_problems_are_named_in_one_message(command):
-    rows = [
-        f"{'call us' if k == 5 else f'${k},000'};w{k};{'x' if k == 7 else k};{k}.5 m;{k % 2}"
-        for k in range(1, 99)
-    ]
-    Path("table.csv").write_text("\n".join(["price;word;x;length;label", *rows]) + "\n")
-    message = command.refuses("train", "table.csv", "--target", "label", "--decimal", ".")
-    assert "column 'price' cannot be used: all its values are numbers except 'call us'." in message
+    rows = [f"w{k};{'x' if k == 7 else k};{k}.5 m;{k % 2}" for k in range(1, 99)]
+    Path("table.csv").write_text("\n".join(["word;x;length;label", *rows]) + "\n")
+    message = command.refuses("train", "table.csv", "--target", "label")
     assert "column 'word' cannot be used: it is text with 98 distinct values" in message
     assert "The same is true of 'length'. Leave them out with --drop word,length" in message
     assert "column 'x' cannot be used: all its values are numbers except 'x'." in message
     assert len(message) < 900
-
-
-def test_numbers_of_several_forms_are_told_of(command):
-    rows = [f"{k}.{k % 1000:03},5;{k % 2}" for k in range(1, 99)]
-    Path("table.csv").write_text("\n".join(["x;label", *rows]) + "\n")
-    message = command.refuses("train", "table.csv", "--target", "label")
-    assert "numbers with signs or marks, such as '1.001,5'. Say which mark is the" in message
-    command.succeeds("train", "table.csv", "--target", "label", "--decimal", ",")
 
 
 def indexed(n: int = 120) -> pandas.DataFrame:
@@ -190,8 +178,7 @@ def test_a_first_column_that_numbers_the_rows_is_left_out(command, name, first):
     outcome = told(command)
     assert outcome.code == 0
     assert outcome.err == (
-        f"gpustump: column {name or ''!r} is left out: it numbers the rows from {first}, as an "
-        "index does\n"
+        f"gpustump: column {name or ''!r} is left out: it numbers the rows from {first}\n"
     )
     assert outcome.row("features") == "2"
     digest = next(line for line in expected if line.startswith("digest"))
@@ -257,10 +244,6 @@ def test_a_column_without_name_and_values_is_left_out(command):
     outcome = told(command)
     assert outcome.err == "gpustump: column '' is left out: it has neither a name nor values\n"
     assert outcome.row("features") == "2"
-    for values in (["1", "2", "2", "3"], ["red", "blue", "blue", "red"]):  # no index
-        rows = [f"{values[k % 4]},{line}" for k, line in enumerate(lines[1:])]
-        Path("table.csv").write_text("\n".join(["," + lines[0], *rows]) + "\n")
-        assert told(command).err == "gpustump: column '' is used as a feature, but has no name\n"
 
 
 def frame_of(n_classes: int = 2) -> pandas.DataFrame:

@@ -77,7 +77,6 @@ TEXTS = {
     "utf16.csv": b"\xff\xfe" + "x,label\n1,2\n".encode("utf-16-le") + b"\x00\xd8",
     "latin.csv": "x,label\n1,ä\n2,b\n".encode("latin-1"),
     "ragged.csv": b"x,label\n1,a\n2,b,c\n",
-    "twice.csv": b"x,label,label\n1,0,0\n2,1,1\n",
     "wide.csv": b"x,label\n" + b"".join(b"%d,%d\n" % (i, 10**20 + i % 2) for i in range(20)),
     "table.txt": b"x,label\n1,0\n",
     "plain.parquet": b"x,label\n1,0\n",
@@ -97,7 +96,6 @@ TEXT_REFUSALS = {
     ("utf16.csv", "label"): "utf16.csv is not utf-16 text: ",
     ("latin.csv", "label"): "latin.csv is not UTF-8 text",
     ("ragged.csv", "label"): "ragged.csv has 3 fields in line 3, but 2 names",
-    ("twice.csv", "label"): "several columns named 'label'; rename all but one of them",
     ("wide.csv", "label"): "distinct numbers that are too large to be told apart",
     ("table.txt", "label"): "the name must end in that of its format, such as .csv",
     ("plain.parquet", "label"): "plain.parquet cannot be read as Parquet: ",
@@ -111,7 +109,7 @@ TEXT_REFUSALS = {
     "than 64, such as 'w0', 'w1'. Leave it out with --drop w, or turn it into numbers",
     ("mostly.csv", "label"): "all its values are numbers except 'x'. Give --missing x if it "
     "stands for a missing value, --categorical x for text, or leave it out with --drop x.",
-    ("rare.csv", "label"): "0 occurs only once",
+    ("rare.csv", "label"): "--test-size 0.2: the rows cannot be split",
     ("gaps.csv", "label"): "the target is missing in 10 rows of 30",
 }
 
@@ -132,7 +130,7 @@ OPTION_REFUSALS = {
     ("--learning-rate", "inf"): "--learning-rate: must be a number above 0; got 'inf'",
     ("--test-size", "1.5"): "--test-size: must be a share of the rows, at least 0 and below 1",
     ("--test-size", "nan"): "--test-size: must be a share",
-    ("--test-size", "0.999"): "--test-size 0.999 of 569 rows holds out 569, but each part needs",
+    ("--test-size", "0.999"): "--test-size 0.999: the rows cannot be split",
     ("--seed", "-1"): "--seed: must be a whole number of at least 0",
     ("--device", "gpu"): "device must be 'auto', 'cpu', 'cuda' or 'cuda:N'; got 'gpu'",
     ("--lerning-rate", "1"): "'--lerning-rate'. Did you mean '--learning-rate'?",

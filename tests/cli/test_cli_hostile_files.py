@@ -23,9 +23,8 @@ from forged_files import forged
 from golden_models import FOLDER, TABLE
 from hostile_data import intact
 
-from gpustump import StumpEnsemble
 from gpustump.cli.errors import InputError
-from gpustump.cli.read.files import FileState, check_unchanged, read_table
+from gpustump.cli.read.files import read_table, unchanged
 
 pytest.importorskip("polars")
 
@@ -113,23 +112,18 @@ def test_a_message_does_not_repeat_the_file(command, archive):
 def test_a_table_that_is_written_to_while_it_is_read_is_refused(tmp_path):
     path = tmp_path / "t.npy"
     np.save(path, np.ones((10, 3)))
-    before = FileState.of(str(path))
-    check_unchanged(before)
-    with path.open("ab") as file:
-        file.write(b"more")
-    for if_mapped in (False, True):
-        with pytest.raises(InputError, match=r"t\.npy was changed while it was read; wait until"):
-            check_unchanged(before, if_mapped=if_mapped)
-    before = FileState.of(str(path))
-    os.utime(path, ns=(0, 0))
-    with pytest.raises(InputError):
-        check_unchanged(before)
-    before = FileState.of(str(path))
-    np.save(tmp_path / "new.npy", np.ones((5, 3)))
-    os.replace(tmp_path / "new.npy", path)  # the old file is still mapped
-    check_unchanged(before)
-    check_unchanged(FileState.of(str(tmp_path)))
-    check_unchanged(FileState.of("-"))
+    for change in (lambda: path.write_bytes(b"more"), lambda: os.utime(path, ns=(0, 0))):
+        with (
+            pytest.raises(InputError, match=r"t\.npy was changed while it was read; wait until"),
+            unchanged(str(path)),
+        ):
+            change()
+    with unchanged(str(path)):  # the old file is still mapped
+        np.save(tmp_path / "new.npy", np.ones((5, 3)))
+        os.replace(tmp_path / "new.npy", path)
+    for other in (str(tmp_path), "-", None):
+        with unchanged(other):
+            pass
 
 
 def test_a_mapped_table_that_changes_during_training_makes_no_model(command, monkeypatch):
@@ -151,22 +145,6 @@ def test_a_mapped_table_that_changes_during_training_makes_no_model(command, mon
     assert outcome.code == 2
     assert "t.npy was changed while it was read" in outcome.err
     assert "model.json" not in command.files()
-
-
-def test_a_mapped_table_that_changes_during_prediction_leaves_no_result(command, monkeypatch):
-    command.succeeds("train", "--rounds", 3, "--quiet")
-    scores = StumpEnsemble.decision_function
-
-    def score_and_touch(*arguments: object) -> object:
-        os.utime("t.npy", ns=(1, 1))
-        return scores(*arguments)
-
-    monkeypatch.setattr(StumpEnsemble, "decision_function", score_and_touch)
-    for name in ("predict", "explain"):
-        for output in ("new.csv", "new.npz"):
-            np.save("t.npy", np.ones((10, 30)))
-            message = command.refuses(name, "model.json", "t.npy", "-o", output)
-            assert "t.npy was changed while it was read" in message
 
 
 def test_labels_of_every_float_are_whole_and_finite(command):

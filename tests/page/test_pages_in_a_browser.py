@@ -207,7 +207,7 @@ def test_dates_words_and_truths_can_be_chosen(browser, name, tmp_path):
         row[column] = text
         with open(tmp_path / "row.csv", "w", encoding="utf-8", newline="") as file:
             csv.writer(file).writerows([head, list(row.values())])
-        X = read_features(str(tmp_path / "row.csv"), model.encoding)
+        X = read_features(str(tmp_path / "row.csv"), model)
         wanted = np.reshape(model.decision_function(X), -1).tolist()
         assert browser.run(SHOWN) == wanted, (column, text)
         n_changed += 1

@@ -102,7 +102,7 @@ def features_of_table(model: StumpEnsemble) -> np.ndarray:
     """The features of `TABLE`, as the command line reads them for a model."""
     from gpustump.cli.columns.model import read_features
 
-    return read_features(str(TABLE), model.encoding)
+    return read_features(str(TABLE), model)
 
 
 def add(name: str, file: str) -> None:

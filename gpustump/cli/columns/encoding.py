@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -11,15 +10,12 @@ import numpy as np
 
 from gpustump.cli.errors import InputError
 from gpustump.cli.options import CATEGORY_LIMIT
-from gpustump.cli.read.fields import MARKERS, is_written_number
-from gpustump.cli.read.table import InputTable, UnreadColumn
+from gpustump.cli.read.fields import MARKERS
+from gpustump.cli.read.table import InputTable
 from gpustump.data.columns import NUMERIC, USABLE, AsText, Column, is_number
 from gpustump.data.parameters import MOST_CATEGORIES
-from gpustump.data.readable import counted, listed, quoted
+from gpustump.data.readable import listed, quoted
 from gpustump.model.encoding import NUMBERED, Encoding, InputColumn
-
-_MOST_PROBLEMS = 5
-"""How many kinds of problems a message tells of."""
 
 LEAST_NUMBERS, MOST_WORDS = 3, 3
 """A column of text is refused if 1 to `MOST_WORDS` of its distinct values are not numbers, while at
@@ -49,10 +45,6 @@ _LEAVE_OUT = "Leave {them} out with --drop {names}, or turn {them} into numbers.
 _READ_AS_NUMBERS = (
     "Leave {them} out with --drop {names}, or, if the table is a text file, read {them} as numbers "
     "with --numeric {names}."
-)
-_WRITE_ALIKE = (
-    "Say which mark is the decimal one with --decimal, write all values with the same sign, or "
-    "leave {them} out with --drop {names}."
 )
 _CONVERT = "Turn {them} into numbers first."
 _MAKE_TEXT = "Turn {them} into text first."
@@ -104,39 +96,26 @@ def _problem(
     """Why a column cannot be a feature; None if it can."""
     if column.kind not in USABLE:
         return _Refused(column, f"its type is {column.kind}", _LEAVE_OUT)
-    words = [value for value in values if not is_number(value)]
-    odd = [word for word in words if not is_written_number(word)]
-    others = [word for word in odd if word.lower() not in MARKERS]
     is_forced = position in forced.text
     if is_forced and column.kind not in ("text", "empty"):
         return _Refused(column, f"--categorical names it, but it is a {column.kind}", _MAKE_TEXT)
+    n_numbers = sum(map(is_number, values))
+    words = [own for own in values if not is_number(own) and own.lower() not in MARKERS]
     if position in forced.numbers and column.kind == "text":
+        if words:
+            reason = f"--numeric names it, but it holds {listed(words, 3)}"
+            return _Refused(column, reason, _NAME_MISSING, tuple(words[:3]))
         reason = "--numeric names it, but numbers are read only from fields of text files"
-        if others:
-            reason = f"--numeric names it, but it holds {listed(others, 3)}"
-        advice = _NAME_MISSING if others else _CONVERT
-        return _Refused(column, reason, advice, tuple(others[:3]))
-    n_numbers = len(values) - len(odd)
-    are_numbers = n_numbers >= max(LEAST_NUMBERS, 2 * len(others))
-    if 0 < len(others) <= MOST_WORDS and are_numbers and not is_forced:
-        reason = f"all its values are numbers except {listed(others)}"
-        return _Refused(column, reason, _NAME_MISSING, tuple(others))
+        return _Refused(column, reason, _CONVERT)
+    are_numbers = n_numbers >= max(LEAST_NUMBERS, 2 * len(words))
+    if 0 < len(words) <= MOST_WORDS and are_numbers and not is_forced:
+        reason = f"all its values are numbers except {listed(words)}"
+        return _Refused(column, reason, _NAME_MISSING, tuple(words))
     if len(values) <= forced.most_values:
         return None
-    reason = f"it is text with {len(values)} distinct values, more than {forced.most_values}"
-    if not words and not is_forced:
-        reason += f", such as {listed(values[:2])}: numbers that were read as text, as codes are"
-        return _Refused(column, reason, _READ_AS_NUMBERS)
-    if not others and not is_forced:
-        reason += f": numbers with signs or marks, such as {listed(_different(words))}"
-        return _Refused(column, reason, _WRITE_ALIKE)
-    return _Refused(column, f"{reason}, such as {listed(values[:2])}", _LEAVE_OUT)
-
-
-def _different(words: Sequence[str]) -> list[str]:
-    """Two words that differ in what is no digit."""
-    forms = {re.sub(r"\d+", "", word): word for word in reversed(words)}
-    return list(forms.values())[::-1][:2]
+    limits = f"{len(values)} distinct values, more than {forced.most_values}"
+    reason = f"it is text with {limits}, such as {listed(values[:2])}"
+    return _Refused(column, reason, _LEAVE_OUT if words or is_forced else _READ_AS_NUMBERS)
 
 
 def _refusal(source: str, refused: Sequence[_Refused]) -> str:
@@ -145,7 +124,7 @@ def _refusal(source: str, refused: Sequence[_Refused]) -> str:
     for one in refused:  # what to do is the same for columns of one problem
         problems.setdefault((one.advice, one.words), []).append(one)
     told = []
-    for (advice, words), alike in list(problems.items())[:_MOST_PROBLEMS]:
+    for (advice, words), alike in problems.items():
         column, reason = alike[0][:2]
         names = [one.column.name for one in alike]
         also = f" The same is true of {listed(names[1:])}." if names[1:] else ""
@@ -157,9 +136,7 @@ def _refusal(source: str, refused: Sequence[_Refused]) -> str:
             they_are=one_word if len(words) == 1 else "they are missing values",
         )
         told.append(f"column {quoted(column.name)} cannot be used: {reason}.{also} {what_to_do}")
-    rest = len(problems) - _MOST_PROBLEMS
-    more = [f"{counted(rest, 'other problem')} like these."] if rest > 0 else []
-    return f"{source}: " + " And ".join([*told, *more])
+    return f"{source}: " + " And ".join(told)
 
 
 _INDEX_NAMES = (
@@ -170,53 +147,33 @@ INDEX_NAMES = frozenset([*_INDEX_NAMES.split(), "", "unnamed: 0"])
 """Names of a column that may be an index, in lower case; '' is a column without a name."""
 
 
-class Finding(NamedTuple):
-    """What was found.
+def find_index(table: InputTable, positions: Sequence[int]) -> tuple[frozenset[int], list[str]]:
+    """Which of some columns are left out, by their positions, and what users are told about them.
 
-    Attributes
-    ----------
-    left_out : frozenset of int
-        The positions of columns that are left out: one that numbers the rows, and those that have
-        neither a name nor values.
-    warnings : tuple of str
-        What users are told about these columns, or about another one that may be an index.
+    They are one that numbers the rows, which is first or stands where pandas keeps an index in
+    Parquet files, and those that have neither a name nor values. Users are told of another one that
+    may be an index, too.
     """
-
-    left_out: frozenset[int]
-    warnings: tuple[str, ...]
-
-
-def find_index(table: InputTable) -> Finding:
-    """Look at the first column, and where pandas keeps an index in Parquet files."""
-    left_out, warnings = set[int](), list[str]()
-    columns = list(enumerate(table.columns if table.named else ()))
-    for position, column in columns:
-        if not column.name.strip() and column.kind == "empty":
-            left_out.add(position)
-            shown = quoted(column.name)
-            warnings.append(f"column {shown} is left out: it has neither a name nor values")
-    for position, column in columns:
-        small = column.name.strip().lower()
+    left_out, told = set[int](), list[str]()
+    for position in positions if table.named else ():
+        column = table.columns[position]
+        small, shown = column.name.strip().lower(), f"column {quoted(column.name)}"
         is_place = position == 0 or small == "__index_level_0__"
-        if small not in INDEX_NAMES or not is_place or isinstance(column, UnreadColumn):
-            continue
-        shown, is_number = f"column {quoted(column.name)}", column.kind == "number"
-        first = _first_row_number(column.numbers()) if is_number else None
-        if first is not None:
+        if not small and column.kind == "empty":
             left_out.add(position)
-            told = f"{shown} is left out: it numbers the rows from {first}, as an index does"
-        elif is_number and len(np.unique(column.numbers())) == table.n_rows:
-            told = (
-                f"{shown} is used as a feature, but looks like an index: its values are all "
-                f"different; --drop {quoted(column.name)} leaves it out"
-            )
-        elif not small and column.kind != "empty":
-            told = f"{shown} is used as a feature, but has no name"
-        else:
-            continue
-        warnings.append(told)
-        break
-    return Finding(frozenset(left_out), tuple(warnings))
+            told.append(f"{shown} is left out: it has neither a name nor values")
+        elif small in INDEX_NAMES and is_place and column.kind == "number":
+            numbers = column.numbers()
+            first = _first_row_number(numbers)
+            if first is not None:
+                left_out.add(position)
+                told.append(f"{shown} is left out: it numbers the rows from {first}")
+            elif len(np.unique(numbers)) == table.n_rows:
+                told.append(
+                    f"{shown} is used as a feature, but looks like an index: its values are all "
+                    f"different; --drop {quoted(column.name)} leaves it out"
+                )
+    return frozenset(left_out), told
 
 
 def _first_row_number(numbers: np.ndarray) -> int | None:

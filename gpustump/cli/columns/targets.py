@@ -15,7 +15,6 @@ import numpy as np
 
 from gpustump.cli.errors import InputError, as_input_error
 from gpustump.cli.read.table import InputTable
-from gpustump.cli.wording import tell
 from gpustump.data.columns import LARGEST_WHOLE, Column
 from gpustump.data.parameters import MOST_CODES
 from gpustump.data.readable import counted, quoted, shown
@@ -227,17 +226,14 @@ class OtherColumns(NamedTuple):
         return {_option(k): v for k, v in self._asdict().items() if v is not None}
 
     def those_in(self, table: InputTable, arguments: argparse.Namespace) -> OtherColumns:
-        """Without the columns that only the model names, and the table lacks; stderr tells."""
-        found = self._asdict()
-        for name, own in self._asdict().items():
-            if own is None or getattr(arguments, name) is not None:
-                continue
-            if own not in table.vectors and not (table.named and own in table.names):
-                found[name] = None
-                usual = "1" if name == "exposure" else "0"
-                text = f"there is no {quoted(own)}; it is {usual} for every row"
-                tell(f"{table.source}: {text}")
-        return OtherColumns(**found)
+        """Without the columns that only the model names, and the table lacks."""
+        there = {*table.vectors, *(table.names if table.named else ())}
+        lost = [
+            name
+            for name, own in self._asdict().items()
+            if own not in there and getattr(arguments, name, None) is None
+        ]
+        return self._replace(**dict.fromkeys(lost))
 
     def places(self, table: InputTable) -> frozenset[int]:
         """Their positions; vectors beside the table have none.

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import math
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpustump.cli.columns.encoding import Finding, Forced, find_index, learn_encoding
+from gpustump.cli.columns.encoding import Forced, find_index, learn_encoding
 from gpustump.cli.columns.targets import (
     Offsets,
     OtherColumns,
@@ -149,70 +148,48 @@ def read_training_data(arguments: argparse.Namespace) -> TrainingData:
     """
     table, target = _table_and_target(arguments)
     choice = choice_of(table, target, arguments)
-    index = find_index(without_columns(table, choice.others | choice.dropped))
-    known, missing = with_target(table, target_of(table, choice))
-    column = target_of(known, choice)
-    values, of_quantity = _target_values(column, table.source, arguments)
+    left_out, told = find_index(table, choice.candidates)
+    n_rows, (table, missing) = table.n_rows, with_target(table, target_of(table, choice))
+    column = target_of(table, choice)
+    asked = asks_for_quantity(arguments)
+    of_quantity = is_quantity(column, table.source) if asked is None else asked
+    values = (target_numbers if of_quantity else target_labels)(column, table.source)
     n_missing = int(np.count_nonzero(missing))
     if n_missing and not arguments.drop_missing_target:  # last: no option mends the rest
         raise InputError(
             f"{table.source}: the target is missing in {counted(n_missing, 'row')} of "
-            f"{thousands(table.n_rows)}, first in row {thousands(int(np.argmax(missing)) + 1)}. "
+            f"{thousands(n_rows)}, first in row {thousands(int(np.argmax(missing)) + 1)}. "
             "Leave them out with --drop-missing-target; `gpustump help text` says what counts as "
             "missing, such as NA and None."
         )
-    table = known
     weights = choice.columns.weights(table)
     if arguments.exposure is not None and not of_quantity:
         raise InputError("--exposure is for counts; see --loss.")
     if arguments.init_score is not None and not of_quantity:
         refuse_for_classes(len(np.unique(values)))
-    encoding = encoding_of(table, choice, index, arguments)
+    if not arguments.quiet:
+        for warning in (*told, *(f"{table.source}: {own}" for own in table.warnings)):
+            tell(warning)
+    positions = [j for j in choice.candidates if j not in left_out]
+    if not positions:
+        raise InputError(f"{table.source}: no column is left to learn from.")
+    learnt = learn_encoding(table, positions, choice.forced)
+    encoding = replace(
+        learnt,
+        columns=tuple(
+            replace(own, date_order=table.date_orders.get(own.position)) for own in learnt.columns
+        ),
+        missing=choice.missing,
+        text_encoding=arguments.encoding,
+        decimals=arguments.decimal or table.decimals,
+        first_index=table.first_index,
+    )
     with as_input_error():
         X, _ = encode(encoding, table)
     return TrainingData(
         *(table.source, column.name, X, values, weights, encoding, n_missing, table.notes),
         is_quantity=of_quantity,
         offsets=choice.columns.offsets(table),
-    )
-
-
-def _target_values(
-    column: Column, source: str, arguments: argparse.Namespace
-) -> tuple[np.ndarray, bool]:
-    """The labels or the quantity in a column without missing values, and whether it is one."""
-    asked = asks_for_quantity(arguments)
-    if is_quantity(column, source) if asked is None else asked:
-        return target_numbers(column, source), True
-    return target_labels(column, source), False
-
-
-def encoding_of(
-    table: InputTable, choice: Choice, index: Finding, arguments: argparse.Namespace
-) -> Encoding:
-    """What becomes of the columns; columns of row numbers are left out with a warning.
-
-    Raises
-    ------
-    InputError
-        If a column cannot be a feature, or none is left.
-    """
-    if not arguments.quiet:
-        for warning in (*index.warnings, *table.warnings):
-            tell(warning)
-    excluded = {*choice.others, *index.left_out, *choice.dropped}
-    positions = [j for j in range(len(table.columns)) if j not in excluded]
-    if not positions:
-        raise InputError(f"{table.source}: no column is left to learn from.")
-    learnt = learn_encoding(table, positions, choice.forced)
-    orders = {j: own.order for j, own in table.date_orders.items()}
-    return replace(
-        learnt,
-        columns=tuple(replace(own, date_order=orders.get(own.position)) for own in learnt.columns),
-        missing=choice.missing,
-        text_encoding=arguments.encoding,
-        decimals=arguments.decimal or table.decimals,
-        first_index=table.first_index,
     )
 
 
@@ -223,17 +200,15 @@ class Choice:
     Attributes
     ----------
     columns : OtherColumns
-    others : frozenset of int
-        Their positions.
-    dropped : frozenset of int
+    candidates : tuple of int
+        The positions of the other columns, which may become features, without those to drop.
     forced : Forced
     missing : tuple of str
         Words for missing values.
     """
 
     columns: OtherColumns
-    others: frozenset[int]
-    dropped: frozenset[int]
+    candidates: tuple[int, ...]
     forced: Forced
     missing: tuple[str, ...]
 
@@ -255,9 +230,9 @@ def choice_of(table: InputTable, target: str, arguments: argparse.Namespace) -> 
     for position in sorted(text & numbers):
         name = quoted(table.names[position])
         raise InputError(f"--categorical and --numeric both name {name}.")
-    missing = _missing_words(arguments)
+    candidates = tuple(j for j in range(len(table.columns)) if j not in others | dropped)
     forced = Forced(text, numbers, arguments.categories == "sets")
-    return Choice(columns, others, dropped, forced, missing)
+    return Choice(columns, candidates, forced, _missing_words(arguments))
 
 
 def _missing_words(arguments: argparse.Namespace) -> tuple[str, ...]:
@@ -315,7 +290,9 @@ def _file_of(arguments: argparse.Namespace) -> InputTable:
         kinds = dict.fromkeys(choice.forced.text, TEXT)
         kinds |= dict.fromkeys(choice.forced.numbers, NUMBER)
         orders = dict.fromkeys(range(len(header.columns)), arguments.date_order)
-        return Wanted(choice.dropped - choice.others, kinds, orders if arguments.date_order else {})
+        needed = {*choice.candidates, *choice.columns.places(header)}
+        skipped = frozenset(range(len(header.columns))) - needed
+        return Wanted(skipped, kinds, orders if arguments.date_order else {})
 
     words = _missing_words(arguments)
     names = None
@@ -364,15 +341,6 @@ def target_of(table: InputTable, choice: Choice) -> Column:
     return as_read(column, at, choice.missing, is_text=at in choice.forced.text)
 
 
-def without_columns(table: InputTable, positions: Collection[int]) -> InputTable:
-    """The table with the columns at some positions as if they had not been read."""
-    columns = tuple(
-        UnreadColumn(column.name) if j in positions else column
-        for j, column in enumerate(table.columns)
-    )
-    return replace(table, columns=columns)
-
-
 def _question_about_target(table: InputTable) -> str:
     names = table.vectors or (table.names if table.named else [])
     hint = "Columns count from 0; -1 is the last."
@@ -402,9 +370,8 @@ def _positions(table: InputTable, options: list[str], option: str) -> frozenset[
     found = set()
     for text in options:
         is_one_name = table.named and text in table.names  # a name may hold a comma itself
-        for name in [text] if is_one_name else text.split(","):
-            if is_one_name or name.strip():
-                found.add(table.position(name if is_one_name else name.strip(), option))
+        names = [text] if is_one_name else [own.strip() for own in text.split(",") if own.strip()]
+        found |= {table.position(name, option) for name in names}
     return frozenset(found)
 
 
@@ -438,31 +405,11 @@ def split_rows(data: TrainingData, share: float, seed: int) -> tuple[np.ndarray,
     from sklearn.model_selection import train_test_split
 
     labels = None if data.is_quantity else data.y
-    if labels is not None:
-        _refuse_few_labels(labels, data.target, share)
-    with as_input_error("the rows cannot be split: "):
+    with as_input_error(f"--test-size {share:g}: the rows cannot be split (0 holds out none): "):
         rows, held_out = train_test_split(
             np.arange(len(data.y)), test_size=share, random_state=seed, stratify=labels
         )
     return np.sort(rows), np.sort(held_out)
-
-
-def _refuse_few_labels(labels: np.ndarray, target: str, share: float) -> None:
-    classes, counts = np.unique(labels, return_counts=True)
-    n_held_out = math.ceil(share * len(labels))
-    rarest = quoted(classes[np.argmin(counts)].item())
-    if min(counts) < 2:
-        raise InputError(
-            f"the target {quoted(target)} has {len(classes)} distinct values, and {rarest} "
-            "occurs only once, so it cannot be both trained on and held out. Is it a column of "
-            "labels? If so, leave that row out, or use --test-size 0; if it is a quantity, choose "
-            "--loss squared_error."
-        )
-    if min(n_held_out, len(labels) - n_held_out) < len(classes):
-        raise InputError(
-            f"--test-size {share:g} of {counted(len(labels), 'row')} holds out {n_held_out}, but "
-            f"each part needs a row of each of {len(classes)} classes; choose another share, or 0."
-        )
 
 
 def held_out_in_training(details: Mapping[str, Any]) -> tuple[float, int] | None:
@@ -521,11 +468,20 @@ def constraints_of(data: TrainingData, options: Sequence[str]) -> dict[str, int]
     columns = {column.name: column for column in data.encoding.columns}
     found: dict[str, int] = {}
     for option in options:
-        for name, number in _pairs(option, columns):
+        is_one = option.rpartition("=")[0] in columns  # a name may hold commas and equals signs
+        for text in [option] if is_one else option.split(","):
+            name, _, number = text.rpartition("=")
+            if number.strip() not in _CONSTRAINTS:
+                raise InputError(
+                    f"--monotone {quoted(option)} is not of the form COL=1 or COL=-1, with commas "
+                    "between several. 1: the score must not fall as the column rises; -1: it must "
+                    "not rise."
+                )
+            name = name if name in columns else name.strip()
             _check_column(name, columns, data)
             if name in found:
                 raise InputError(f"--monotone names {quoted(name)} twice.")
-            found[name] = number
+            found[name] = _CONSTRAINTS[number.strip()]
     constraints = {name: number for name, number in found.items() if number}
     n_classes = 0 if data.is_quantity else len(np.unique(data.y))
     if constraints and n_classes > 2:
@@ -540,22 +496,6 @@ def by_feature(encoding: Encoding, constraints: Mapping[str, int]) -> list[int] 
     if not constraints:
         return None
     return [constraints.get(column.name, 0) for column in encoding.columns for _ in column.features]
-
-
-def _pairs(option: str, columns: Mapping[str, InputColumn]) -> Iterator[tuple[str, int]]:
-    """Names and numbers; a name may hold commas and equals signs itself."""
-    is_one = option.rpartition("=")[0] in columns
-    for text in [option] if is_one else option.split(","):
-        if not text.strip():
-            continue
-        name, sign, number = text.rpartition("=")
-        if not sign or number.strip() not in _CONSTRAINTS:
-            raise InputError(
-                f"--monotone {quoted(option)} is not of the form COL=1 or COL=-1, with commas "
-                "between several. 1: the score must not fall as the column rises; -1: it must not "
-                "rise."
-            )
-        yield name if name in columns else name.strip(), _CONSTRAINTS[number.strip()]
 
 
 def _check_column(name: str, columns: Mapping[str, InputColumn], data: TrainingData) -> None:

@@ -8,11 +8,10 @@ by options, or by the file. Besides that, only what is compared is taken from it
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 
 import numpy as np
 
-from gpustump.cli.columns.model import as_in_training, load_model, request_of
+from gpustump.cli.columns.model import features_in, load_model, read_for_model
 from gpustump.cli.columns.targets import OtherColumns, target_labels, target_numbers
 from gpustump.cli.columns.training import (
     BREAST_CANCER_TARGET,
@@ -27,21 +26,17 @@ from gpustump.cli.columns.training import (
 from gpustump.cli.errors import InputError, as_input_error
 from gpustump.cli.method import check_device_option, resources
 from gpustump.cli.read.files import (
-    FileState,
     check_one_standard_input,
-    check_unchanged,
-    read_table,
     shown_name,
 )
-from gpustump.cli.read.table import TEXT, InputTable, Request, Wanted
-from gpustump.cli.wording import name_value_lines, tell
-from gpustump.data.columns import Column, picked_columns
+from gpustump.cli.read.table import TEXT, InputTable
+from gpustump.cli.wording import name_value_lines
+from gpustump.data.columns import Column
 from gpustump.data.readable import counted, shortened, thousands
 from gpustump.estimators.audit import audit_with
 from gpustump.estimators.base import Data
 from gpustump.estimators.recorded import Recorded, recorded
 from gpustump.estimators.targets import Offset
-from gpustump.model.encoding import encode, needed_positions, unseen_text
 from gpustump.model.ensemble import StumpEnsemble
 
 SAME, DIFFERENT = 0, 1
@@ -57,13 +52,11 @@ def run(arguments: argparse.Namespace) -> int:
     choice = held_out_in_training(model.details)
     with as_input_error():
         known = _known(model, choice)
-    before = FileState.of(arguments.data)
     data = read_audit_data(arguments.data, model, columns)
     kept = None if choice is None else _kept(data, *choice)
     with as_input_error():
         given = Data(data.X, data.y, data.weights, offset=Offset(*data.offsets))
         found = audit_with(model, known, given, kept=kept, means=resources(arguments))
-    check_unchanged(before, if_mapped=True)
     if not arguments.quiet:
         n_held_out = 0 if kept is None else int(np.count_nonzero(~kept))
         rows = [
@@ -137,40 +130,26 @@ def read_audit_data(path: str | None, model: StumpEnsemble, columns: OtherColumn
             "DATA is needed: the table that the model was trained on. (Without DATA, "
             "scikit-learn's breast-cancer data is used; this model was not trained on it.)"
         )
-    table = breast_cancer()[0] if path is None else read_table(path, _request(model, columns))
+
+    def others_in(header: InputTable) -> dict[int, str | None]:
+        kinds: dict[int, str | None] = dict.fromkeys(columns.places(header))
+        _, target_at = columns.target_in(header)
+        if target_at is not None and _has_text_labels(model):
+            kinds[target_at] = TEXT
+        return kinds
+
+    table = breast_cancer()[0] if path is None else read_for_model(path, model, others_in)
     table = words_removed(table, encoding.missing)
-    target = _target(table, model, columns)
-    table, missing = with_target(table, target)
+    table, missing = with_target(table, _target(table, model, columns))
     target = _target(table, model, columns)
     values = (target_numbers if model.is_regression else target_labels)(target, table.source)
     weights = columns.weights(table)
-    with as_input_error():
-        X, unseen = encode(encoding, _of_features(table, model, columns)[0])
-    for name, own in unseen.items():
-        tell(unseen_text(name, own))
+    X = features_in(table, model, columns.places(table))
     return TrainingData(
         *(table.source, target.name, X, values, weights, encoding, int(missing.sum()), table.notes),
         is_quantity=model.is_regression,
         offsets=columns.offsets(table),
     )
-
-
-def _request(model: StumpEnsemble, columns: OtherColumns) -> Request:
-    """The columns to read, as training read them: features, target, weights and offsets."""
-    encoding = model.encoding
-
-    def choose(header: InputTable) -> Wanted:
-        _, target_at = columns.target_in(header)
-        others = columns.places(header)
-        table, places = _of_features(header, model, columns)
-        with as_input_error():
-            positions = [places[at] for at in needed_positions(encoding, table)]
-        kinds, orders = as_in_training(encoding, positions)
-        if target_at is not None and _has_text_labels(model):
-            kinds[target_at] = TEXT
-        return Wanted(frozenset(range(len(header.columns))) - kinds.keys() - others, kinds, orders)
-
-    return request_of(encoding, choose)
 
 
 def _has_text_labels(model: StumpEnsemble) -> bool:
@@ -182,25 +161,6 @@ def _target(table: InputTable, model: StumpEnsemble, columns: OtherColumns) -> C
     """The target as training read it."""
     column, place = columns.target_in(table)
     return as_read(column, place, model.encoding.missing, is_text=_has_text_labels(model))
-
-
-def _of_features(
-    table: InputTable, model: StumpEnsemble, columns: OtherColumns
-) -> tuple[InputTable, list[int]]:
-    """The table in which the model finds its features, and the places of its columns in the whole.
-
-    If features are found by position, and the model knows nothing of other columns, these are left
-    out: the target, the weights and the offsets.
-    """
-    places, is_stored = list(range(len(table.columns))), "encoding" in model.details
-    if is_stored or (model.encoding.named and table.named):
-        return table, places
-    others = columns.places(table)
-    places = [place for place in places if place not in others]
-    matrix = table.matrix
-    if matrix is not None and others:
-        matrix = picked_columns(matrix, places) if places else matrix[:, :0]
-    return replace(table, columns=tuple(table.columns[j] for j in places), matrix=matrix), places
 
 
 def rows_text(data: TrainingData, n_held_out: int) -> str:

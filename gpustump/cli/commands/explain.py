@@ -18,17 +18,15 @@ import numpy as np
 from gpustump.arrays import Array, is_sparse
 from gpustump.cli.columns.model import (
     at_least_one_row,
-    contributions_of,
     load_model,
     read_features,
     read_table_to_predict,
-    terms_that_vote,
     with_shown_names,
 )
 from gpustump.cli.columns.targets import Offsets
 from gpustump.cli.errors import InputError, as_input_error
 from gpustump.cli.options import TOP
-from gpustump.cli.read.files import FileState, check_one_standard_input, check_unchanged, shown_name
+from gpustump.cli.read.files import check_one_standard_input, shown_name
 from gpustump.cli.read.svmlight import is_svmlight
 from gpustump.cli.summary.row import row_lines
 from gpustump.cli.wording import told_apart
@@ -71,18 +69,42 @@ def _check_options(arguments: argparse.Namespace) -> None:
 def _explain_table(arguments: argparse.Namespace) -> None:
     output = result_file(arguments)
     model = load_model(arguments.model)
-    is_sparse = is_svmlight(arguments.data) or model.encoding.first_index is not None
-    terms = terms_that_vote(model) if is_sparse else None
+    may_be_sparse = is_svmlight(arguments.data) or model.encoding.first_index is not None
+    terms = _terms_that_vote(model) if may_be_sparse else None
     layout = _layout(model, terms)
     output.check_replaced(result_of(layout, output.path), force=arguments.force)
-    before = FileState.of(arguments.data)
-    X = read_features(arguments.data, model.encoding, may_be_empty=True)
+    X = read_features(arguments.data, model, may_be_empty=True)
     with as_input_error(f"{shown_name(arguments.data)}: "):  # before anything is written
         rows = at_least_one_row(X)
         model.checked(rows)
         with _told_of_unseen():
             model.explain(rows[:1])
-    write_result(output, _result(layout, model, X, terms, before))
+    write_result(output, _result(layout, model, X, terms))
+
+
+def _terms_that_vote(model: StumpEnsemble) -> list[int]:
+    """The features and pairs whose contributions are not 0 everywhere, and the intercept."""
+    features = [table.feature for table in model.additive.tables[1]]
+    return [*features, *range(model.n_features, model.n_features + len(model.pairs) + 1)]
+
+
+def _contributions(model: StumpEnsemble, X: Array, terms: list[int] | None) -> np.ndarray:
+    """The contributions of some terms, or all, (n_rows, n_terms) or (n_rows, n_classes, n_terms).
+
+    Those of a sparse table are dense, as those of a dense table are, not against a row of zeros as
+    `explain` has them.
+    """
+    parts = model.explain(X)
+    terms = [*range(len(model.term_names) + 1)] if terms is None else terms
+    if not is_sparse(X):
+        return np.asarray(parts[..., terms])
+    by_class = [parts] if model.has_one_score else parts
+    of_zeros = np.asarray(model.explain(np.zeros((1, model.n_features))))[..., terms]
+    found = np.stack([own[:, terms].toarray() for own in by_class], axis=1)
+    found = np.reshape(found, (len(X), *of_zeros.shape[1:])) + of_zeros
+    is_intercept = np.asarray(terms) == len(model.term_names)
+    found[..., is_intercept] = of_zeros[..., is_intercept]
+    return np.asarray(found)
 
 
 def _names_of(model: StumpEnsemble, terms: list[int] | None) -> list[str]:
@@ -100,21 +122,14 @@ def _layout(model: StumpEnsemble, terms: list[int] | None) -> Layout:
     return Layout(told_apart(parts, "{} ({})"), arrays)
 
 
-def _result(
-    layout: Layout,
-    model: StumpEnsemble,
-    X: np.ndarray,
-    terms: list[int] | None,
-    before: FileState | None,
-) -> Result:
-    """The result; each part is computed, and the table checked, when it is written."""
+def _result(layout: Layout, model: StumpEnsemble, X: np.ndarray, terms: list[int] | None) -> Result:
+    """The result; each part is computed when it is written."""
 
     def parts(rows: slice) -> tuple[np.ndarray, np.ndarray]:
         table = at_least_one_row(X[rows])
         with _told_of_unseen():
-            contributions = contributions_of(model, table, terms)
+            contributions = _contributions(model, table, terms)
             scores = model.decision_function(table)
-        check_unchanged(before, if_mapped=True)
         n_rows = len(X[rows])
         return contributions[:n_rows], scores[:n_rows]
 
@@ -144,7 +159,7 @@ def _explain_rows(arguments: argparse.Namespace) -> None:
     plot = picture_file(arguments)
     model = load_model(arguments.model)
     label = _label(model, arguments.label)
-    before, source = FileState.of(arguments.data), shown_name(arguments.data)
+    source = shown_name(arguments.data)
     X, offsets, _ = read_table_to_predict(arguments, model)
     for number in arguments.row:
         if number > len(X):
@@ -154,7 +169,6 @@ def _explain_rows(arguments: argparse.Namespace) -> None:
             )
     with as_input_error(f"{source}: "):
         rows = [_explained(model, X, offsets, number - 1, label) for number in arguments.row]
-    check_unchanged(before, if_mapped=True)
     limit = arguments.top or TOP
     if plot is not None:
         plot.write(_drawn(rows[0], limit, plot.path))

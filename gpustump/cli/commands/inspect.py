@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> None:
             text = make_page(model, **rows._asdict()).html
         page.write(text.encode())
     elif arguments.data is not None:
-        X = read_features(arguments.data, model.encoding)
+        X = read_features(arguments.data, model)
     if plot is not None:
         plot.write(_overview(model, X, plot.path))
     if output is not None:

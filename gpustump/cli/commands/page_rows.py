@@ -68,7 +68,7 @@ def page_rows(path: str | None, model: StumpEnsemble) -> tuple[PageRows, np.ndar
 
 def _without_targets(path: str, model: StumpEnsemble, error: InputError) -> PageRows:
     """The features alone; stderr says why the page cannot measure the model on them."""
-    X = read_features(path, model.encoding)
+    X = read_features(path, model)
     tell(f"the page does not say how good the model is on {shown_name(path)}: {error}")
     return PageRows(X, source=shown_name(path))
 

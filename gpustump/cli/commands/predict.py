@@ -8,7 +8,7 @@ import numpy as np
 
 from gpustump.cli.columns.model import at_least_one_row, load_model, read_table_to_predict
 from gpustump.cli.errors import InputError, as_input_error
-from gpustump.cli.read.files import FileState, check_one_standard_input, check_unchanged, shown_name
+from gpustump.cli.read.files import check_one_standard_input, shown_name
 from gpustump.cli.write.results import Layout, Result, result_file, result_of, write_result
 from gpustump.model.ensemble import StumpEnsemble
 
@@ -23,11 +23,9 @@ def run(arguments: argparse.Namespace) -> None:
     model = load_model(arguments.model)
     layout = _layout(model, arguments)
     output.check_replaced(result_of(layout, output.path), force=arguments.force)
-    before = FileState.of(arguments.data)
     X, offsets, ids = read_table_to_predict(arguments, model, arguments.id)
     with as_input_error(f"{shown_name(arguments.data)}: "):
         scores = model.decision_function(at_least_one_row(X))[: len(X)]
-    check_unchanged(before, if_mapped=True)
     scores = offsets.added(scores, model)
     if model.is_regression:
         predicted = offsets.applied(np.asarray(model.quantities_of(scores)), model)

@@ -29,7 +29,7 @@ from gpustump.cli.columns.training import (
 )
 from gpustump.cli.errors import as_input_error
 from gpustump.cli.method import Loss, check_device_option, estimator_of, loss_of, resources
-from gpustump.cli.read.files import FileState, check_unchanged
+from gpustump.cli.read.files import unchanged
 from gpustump.cli.summary.training import FinishedTraining, summary
 from gpustump.cli.wording import name_value_lines
 from gpustump.cli.write.files import (
@@ -84,17 +84,17 @@ def _trained(arguments: argparse.Namespace) -> FinishedTraining:
     from gpustump.estimators.recorded import FINGERPRINT, KEY, deciding_parameters
     from gpustump.estimators.targets import Offset
 
-    before = FileState.of(arguments.data)
-    data = read_training_data(arguments)
-    loss = loss_of(arguments, is_quantity=data.is_quantity)
-    trained, held_out = split(data, arguments.test_size, arguments.seed)
-    constraints = constraints_of(data, arguments.monotone)
-    started = time.perf_counter()
-    fitted = _fitted(data, trained, loss, constraints, arguments)
-    seconds = time.perf_counter() - started
-    given = (data.X, data.y, data.weights, Offset(*data.offsets))
-    fingerprint = fingerprint_with(*given, fitted._target)
-    check_unchanged(before, if_mapped=True)
+    is_mapped = arguments.data is not None and arguments.data.lower().endswith(".npy")
+    with unchanged(arguments.data if is_mapped else None):
+        data = read_training_data(arguments)
+        loss = loss_of(arguments, is_quantity=data.is_quantity)
+        trained, held_out = split(data, arguments.test_size, arguments.seed)
+        constraints = constraints_of(data, arguments.monotone)
+        started = time.perf_counter()
+        fitted = _fitted(data, trained, loss, constraints, arguments)
+        seconds = time.perf_counter() - started
+        given = (data.X, data.y, data.weights, Offset(*data.offsets))
+        fingerprint = fingerprint_with(*given, fitted._target)
     record = fitted.model_.details[KEY]
     made = {"n_estimators": fitted.n_estimators_, "n_bags": fitted.model_.n_bags}  # for None
     parameters, usual = record["parameters"] | made, deciding_parameters(type(fitted)())

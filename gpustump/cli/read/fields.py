@@ -12,7 +12,7 @@ comes first.
 
 from __future__ import annotations
 
-import re
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from gpustump.cli.errors import InputError
@@ -30,22 +30,17 @@ _MARKERS = (
 MARKERS = frozenset([*_MARKERS.split(), "#n/a n/a", "not available"])
 """Missing values in columns whose other fields are numbers, dates, ...; in lower case."""
 
-_DECIMAL_COMMA = r"^[-+]?(([0-9]+,?[0-9]*|,[0-9]+)([eE][-+]?[0-9]+)?|inf|Infinity)$"
-_THOUSANDS = r"^[-+]?[1-9][0-9]{0,2},[0-9]{3}$"
-_SIGN = "[$€£¥%]"
-_WRITTEN = r"^[-+]?\s*(?:[$€£¥]\s*)?[-+]?[0-9][0-9.,'’\s]*[$€£¥%]?$"
-_BLANKS = r"[0-9]{1,3}(?:['’\s][0-9]{3})+"
-_BY_MARK = {
-    mark: rf"^[-+]?(?:[0-9]+|{_BLANKS}|[0-9]{{1,3}}(?:{other}[0-9]{{3}})+)(?:{mark}[0-9]+)?$"
-    for mark, other in ((r"\.", ","), (",", r"\."))
-}
-_BY_DECIMALS = {
-    ".": {".": _BY_MARK[r"\."]},
-    ",": {",": _BY_MARK[","]},
-    ".,": {mark: rf"^[-+]?(?:[0-9]+|{_BLANKS})(?:\{mark}[0-9]+)?$" for mark in ".,"},
-}
-"""Numbers with marks between thousands, by the decimal mark. If both may be decimal marks, none of
-them is between thousands: 1,234 could be either."""
+_WRITTEN = (
+    r"^([-+]?)\s*([$€£¥]?)\s*([-+]?)"
+    r"((?:[0-9]+|[0-9]{1,3}(?:[BETWEEN][0-9]{3})+)?(?:MARK[0-9]*)?(?:[eE][-+]?[0-9]+)?|inf|Infinity)"
+    r"\s*([$€£¥%]?)$"
+)
+"""A number as people write it: signs before and after that of a currency, digits, and a unit."""
+
+_BLANKS = "'’\\s"
+"""What may stand between thousands, beside the mark that is not the decimal one."""
+
+_THOUSANDS = r"^[1-9][0-9]{0,2},[0-9]{3}$"
 
 _DATE_OR_TIME = r"^(?:[0-9]{1,4}[-/.][0-9]{1,2}|[0-9]{1,2}:[0-9]{2})"
 _LOOKED_AT = 100
@@ -81,28 +76,28 @@ class Numbers(NamedTuple):
     ----------
     values : polars.Series
         Integers if all are integers, else float64.
-    style : str
-        "integers", "floats", "commas", "codes", "nothing" if none has a value, or "written" if
-        numbers have signs, or marks between thousands.
+    is_written : bool
+        Whether they have decimal commas, signs, or marks between thousands.
     doubt : str or None
         One of the values, if all commas were read as decimal ones, but may be between thousands.
     """
 
     values: Any
-    style: str
+    is_written: bool = False
     doubt: str | None = None
 
 
-def plain_numbers(frame: Any, rules: Rules) -> dict[str, Numbers]:
+def plain_numbers(frame: Any, rules: Rules, known: Collection[str]) -> dict[str, Numbers]:
     """The columns of a frame of text that hold numbers or nothing, without blanks and markers.
 
-    All columns are tried together, which polars does in parallel.
+    All columns are tried together, which polars does in parallel. Those that are `known` to hold
+    numbers are no codes.
     """
     import polars as pl
 
     n_null = _null_counts(frame)
     found = {
-        name: Numbers(frame[name].cast(pl.Float64), "nothing")
+        name: Numbers(frame[name].cast(pl.Float64))
         for name, count in n_null.items()
         if count == len(frame)
     }
@@ -111,10 +106,11 @@ def plain_numbers(frame: Any, rules: Rules) -> dict[str, Numbers]:
     others = frame.select([name for name in n_null if name not in found])
     likely = _cast(others.head(_LOOKED_AT), pl.Int64)  # saves a try with all rows of the others
     integers = _cast(others.select(list(likely)), pl.Int64)
-    for name, values in integers.items():
-        found[name] = Numbers(values, "codes" if _are_codes(frame[name]) else "integers")
     floats = _cast(others.drop(list(integers)), pl.Float64)
-    return found | {name: Numbers(values, "floats") for name, values in floats.items()}
+    for name, values in (integers | floats).items():
+        if name in known or not _are_codes(frame[name]):
+            found[name] = Numbers(values)
+    return found
 
 
 def _null_counts(frame: Any) -> dict[str, int]:
@@ -133,7 +129,58 @@ def other_numbers(text: Any, rules: Rules, *, is_known: bool = False) -> Numbers
 
     `is_known` says that the column holds numbers, even if no field here is one.
     """
-    return _with_others(_words(text, rules), rules, is_known=is_known)
+    import polars as pl
+
+    words = _words(text, rules)
+    marked = _null_where(words, _is_marker(words))
+    if marked.null_count() == len(marked):
+        has_markers = words.null_count() < len(words)
+        return Numbers(marked.cast(pl.Float64)) if is_known or not has_markers else None
+    if _are_codes(marked) and not is_known:
+        return None
+    for mark in rules.decimals:
+        values = _as_numbers(marked) if mark == "." else None
+        found = _written(marked, mark, rules.decimals) if values is None else Numbers(values)
+        if found is not None:
+            return found
+    return None
+
+
+def _as_numbers(plain: Any) -> Any | None:
+    """Text in polars' own form as integers, or else floats; None if some of it is neither."""
+    import polars as pl
+
+    for dtype in (pl.Int64, pl.Float64):
+        values = plain.cast(dtype, strict=False)
+        if values.null_count() == plain.null_count():
+            return values
+    return None
+
+
+def _written(marked: Any, mark: str, decimals: str) -> Numbers | None:
+    """Numbers as people write them: 102,858.51 or 102.858,51, $5, 74.4%; None if some are not.
+
+    If both marks may be decimal ones, none of them is between thousands: 1,234 could be either.
+    """
+    is_open = decimals == ".,"
+    between = _BLANKS if is_open else _BLANKS + ".,".replace(mark, "")
+    form = _WRITTEN.replace("BETWEEN", between).replace("MARK", f"[{mark}]")
+    if not marked.drop_nulls().str.contains(form).all():
+        return None
+    parts = marked.str.extract_groups(form).struct.unnest()
+    units = {*(parts["2"] + parts["5"]).drop_nulls()}
+    signs = units - {""}
+    if len(signs) > 1 or signs - {*"$€£¥%"} or units == {"", "%"}:
+        return None
+    digits = parts["4"].str.replace_all(f"[{between}]", "").str.replace(mark, ".", literal=True)
+    plain = parts["1"] + parts["3"] + digits
+    values = _as_numbers(plain)
+    if values is None:
+        return None
+    with_commas = parts["4"].filter(parts["4"].str.contains(",", literal=True))
+    is_doubtful = is_open and len(with_commas) and with_commas.str.contains(_THOUSANDS).all()
+    is_written = bool((plain != marked).any())
+    return Numbers(values, is_written, with_commas[0] if is_doubtful else None)
 
 
 FIRST = {"dmy": "day", "mdy": "month", "ymd": "year"}
@@ -151,29 +198,21 @@ points, 10.4.1 is a version."""
 _TIMES = ("%H:%M:%S%.f", "%H:%M", "%I:%M:%S %p", "%I:%M %p")
 
 
-class DateOrder(NamedTuple):
-    """How the dates of a column begin.
+class Typed(NamedTuple):
+    """A column as booleans, dates, times or text.
 
     Attributes
     ----------
-    order : str
-        One of `data.parameters.DATE_ORDERS`.
-    is_sure : bool
-        Whether the values, or the user, say so.
-    example : str
-        One of the values.
+    values : polars.Series
+    date_order : str or None
+        How its dates begin, as `data.parameters.DATE_ORDERS` has it, where that is a question.
+    doubt : str or None
+        One of the dates, if they may begin in another way, too.
     """
 
-    order: str
-    is_sure: bool
-    example: str
-
-
-class Typed(NamedTuple):
-    """A column as booleans, dates, times or text, and how its dates begin where that matters."""
-
     values: Any
-    date_order: DateOrder | None = None
+    date_order: str | None = None
+    doubt: str | None = None
 
 
 def typed(text: Any, rules: Rules, kind: str | None = None) -> Typed:
@@ -215,87 +254,6 @@ def _null_where(series: Any, hits: Any) -> Any:
     if not hits.any():
         return series
     return pl.select(pl.when(~hits).then(series).otherwise(None)).to_series()
-
-
-def _with_others(words: Any, rules: Rules, *, is_known: bool) -> Numbers | None:
-    """Numbers among which are markers of missing values, decimal commas, signs or thousands."""
-    import polars as pl
-
-    if rules.decimals == ",.":
-        by_comma = _with_others(words, rules._replace(decimals=","), is_known=is_known)
-        return by_comma or _with_others(words, rules._replace(decimals="."), is_known=is_known)
-    n_words = len(words) - words.null_count()
-    if not n_words:
-        return Numbers(words.cast(pl.Float64), "nothing")
-    floats = words.cast(pl.Float64, strict=False)
-    if "." not in rules.decimals:  # a point would separate thousands
-        floats = words.cast(pl.Int64, strict=False).cast(pl.Float64)
-    others = words.filter(floats.is_null() & words.is_not_null())
-    unknown = others.filter(~_is_marker(others))
-    if len(unknown):
-        found = _with_commas(words) if _may_have_commas(unknown, rules) else None
-        return found or _written(words, rules)
-    if len(others) == n_words:
-        return Numbers(floats, "nothing") if is_known else None
-    marked = _null_where(words, _is_marker(words))
-    integers = marked.cast(pl.Int64, strict=False)
-    if integers.null_count() > marked.null_count():
-        return Numbers(floats, "floats")
-    return Numbers(integers, "codes" if _are_codes(marked) else "integers")
-
-
-def _may_have_commas(unknown: Any, rules: Rules) -> bool:
-    return "," in rules.decimals and bool(unknown.str.contains(_DECIMAL_COMMA).all())
-
-
-def _with_commas(words: Any) -> Numbers | None:
-    """Numbers with decimal commas, unless others have points."""
-    import polars as pl
-
-    marked = _null_where(words, _is_marker(words))
-    if marked.str.contains(".", literal=True).any():
-        return None
-    values = marked.str.replace(",", ".", literal=True).cast(pl.Float64, strict=False)
-    return Numbers(values, "commas", _doubt(marked))
-
-
-def _doubt(texts: Any) -> str | None:
-    """One of the texts that have a comma, if it may be between thousands in all of them."""
-    given = texts.filter(texts.str.contains(",", literal=True))
-    return given[0] if len(given) and given.str.contains(_THOUSANDS).all() else None
-
-
-def _written(words: Any, rules: Rules) -> Numbers | None:
-    """Numbers as people write them: 102,858.51 or 102.858,51, $5, 74.4%; None if some are not."""
-    import polars as pl
-
-    marked = _null_where(words, _is_marker(words))
-    values = marked.drop_nulls()
-    if not values.str.contains(_WRITTEN).all():
-        return None
-    signs = values.str.extract(f"({_SIGN})", 1)
-    distinct = signs.drop_nulls().unique().to_list()
-    if len(distinct) > 1 or ("%" in distinct and signs.null_count()):
-        return None
-    bare = marked.str.replace(rf"\s*{_SIGN}\s*", "")
-    for mark, number in _BY_DECIMALS[rules.decimals].items():
-        if bare.drop_nulls().str.contains(number).all():
-            plain = bare.str.replace_all(rf"[^-+0-9{mark}]", "").str.replace(
-                mark, ".", literal=True
-            )
-            integers = plain.cast(pl.Int64, strict=False)
-            is_whole = integers.null_count() == marked.null_count()
-            found = integers if is_whole else plain.cast(pl.Float64)
-            return Numbers(found, "written", _doubt(bare) if mark == "," else None)
-    return None
-
-
-def is_written_number(text: str) -> bool:
-    """Whether a text is a number with a sign, or with marks between thousands."""
-    if not re.match(_WRITTEN, text):  # as most are not, this is all that takes time
-        return False
-    bare = re.sub(rf"\s*{_SIGN}\s*", "", text)
-    return any(re.match(own, bare) for own in _BY_MARK.values())
 
 
 def _is_marker(words: Any) -> Any:
@@ -382,7 +340,7 @@ def _dates_in(words: Any, order: str | None) -> Typed | None:
         first = next(iter(found))
         has_points = bool(words.drop_nulls().str.contains(r"^[0-9]+\.").all())
         is_sure = order is not None or len(found) == 1 or (first == "dmy" and has_points)
-        return Typed(found[first].alias(words.name), DateOrder(first, is_sure, example))
+        return Typed(found[first].alias(words.name), first, None if is_sure else example)
     if order is not None:
         values = _parsed(words, order)[1]
         odd = str(words.filter(values.is_null() & words.is_not_null())[0])

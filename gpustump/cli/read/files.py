@@ -6,7 +6,7 @@ refused, since some never end.
 
 A .npy file is mapped: its values are read from disk whenever they are needed. If another program
 writes to it meanwhile, a model would be trained on values of two tables. Changes that the size or
-the time of the file show are refused.
+the time of the file show are refused, while any table is read and while a model is trained.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import NamedTuple
 
 from gpustump.cli.errors import InputError, system_errors_at
 from gpustump.cli.read import svmlight
 from gpustump.cli.read.packed import COMPRESSIONS, without_compression
 from gpustump.cli.read.table import InputTable, Request
+from gpustump.data.readable import is_text
 from gpustump.model.model_file import ModelFileError
 
 STANDARD_INPUT = "-"
@@ -56,44 +56,32 @@ ENDINGS = (
 _BYTE_ORDER_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
-class FileState(NamedTuple):
-    """What would show that a file was written to: its path, which file that is, size and time."""
-
-    path: str
-    identity: tuple[int, int]
-    content: tuple[int, int]
-
-    @classmethod
-    def of(cls, path: str | None) -> FileState | None:
-        """The state of a file; None if it is not a plain file or cannot be looked up."""
-        if path is None or path == STANDARD_INPUT:
-            return None
-        try:
-            found = os.stat(path)
-        except (OSError, ValueError):
-            return None
-        if not stat.S_ISREG(found.st_mode):
-            return None
-        return cls(path, (found.st_dev, found.st_ino), (found.st_size, found.st_mtime_ns))
-
-
-def check_unchanged(before: FileState | None, *, if_mapped: bool = False) -> None:
-    """Refuse a file that was written to, but not one that was replaced by another.
-
-    `if_mapped` checks .npy files only: other tables were in memory by then.
+@contextlib.contextmanager
+def unchanged(path: str | None) -> Iterator[None]:
+    """Refuse a plain file that is written to within the `with`, but not one that another replaces.
 
     Raises
     ------
     InputError
     """
-    if before is None or (if_mapped and not before.path.lower().endswith(".npy")):
-        return
-    now = FileState.of(before.path)
-    if now is not None and now.identity == before.identity and now.content != before.content:
+    before = _state(path)
+    yield
+    now = _state(path)
+    if before is not None and now is not None and before[0] == now[0] and before != now:
         raise InputError(
-            f"{before.path} was changed while it was read; wait until it is complete, and start "
-            "again."
+            f"{path} was changed while it was read; wait until it is complete, and start again."
         )
+
+
+def _state(path: str | None) -> tuple[tuple[int, int], tuple[int, int]] | None:
+    """Which file it is, and its size and time; None if it is not plain or cannot be looked up."""
+    try:
+        found = os.stat(path or "")
+    except (OSError, ValueError):
+        return None
+    if not stat.S_ISREG(found.st_mode):
+        return None
+    return (found.st_dev, found.st_ino), (found.st_size, found.st_mtime_ns)
 
 
 def read_table(
@@ -119,14 +107,12 @@ def read_table(
     OSError
         If it cannot be read.
     """
-    before = FileState.of(path)
-    with _plain_file(path, _ending_of_table) as file:
+    with unchanged(path), _plain_file(path, _ending_of_table) as file:
         table = _read(file, request or Request())
         if not table.columns:
             raise InputError(f"{table.source} has no columns.")
         if table.n_rows == 0 and not may_be_empty:
             raise InputError(f"{table.source} has columns but no rows.")
-    check_unchanged(before)
     return replace(table, source=shown_name(path))
 
 
@@ -231,8 +217,7 @@ def _needs_copy(path: str) -> bool:
         raise InputError(f"{path} is a device; give the name of a file, or - for standard input.")
     if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or path.startswith(("/dev/", "/proc/")):
         return True
-    is_text = path.isascii() or path == path.encode(errors="ignore").decode()
-    return not is_text and not path.lower().endswith((".npy", ".npz", ".json"))
+    return not is_text(path) and not path.lower().endswith((".npy", ".npz", ".json"))
 
 
 def _copied(path: str, name: str, ending_of: Callable[[str, bytes], str]) -> str:

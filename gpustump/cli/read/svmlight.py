@@ -77,8 +77,10 @@ def read_svmlight(path: str, request: Request) -> InputTable:
     if names is not None and len(names) > found:
         notes += (f"no row has one of the last {counted(len(names) - found, 'named feature')}",)
     table = table_of(path, from_scipy(own), names, target, first)
-    n_above = max(0, found - n_features)
-    table = replace(table, notes=notes, first_index=first, n_above=n_above)
+    table = replace(table, notes=notes, first_index=first)
+    if found > n_features:
+        above = counted(found - n_features, "feature at the end was", "features at the end were")
+        table = replace(table, warnings=(f"{above} not in training, and left out.",))
     if table.columns:
         request.choose(table)
     return table

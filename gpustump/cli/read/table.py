@@ -19,7 +19,6 @@ import numpy as np
 from gpustump.arrays import Array, is_sparse
 from gpustump.arrays.order_keys import working_dtype
 from gpustump.cli.errors import InputError, as_input_error
-from gpustump.cli.read.fields import FIRST, DateOrder
 from gpustump.data.columns import (
     ArrayColumn,
     Column,
@@ -63,59 +62,23 @@ class InputTable(ColumnTable):
         What is wrong with vectors that cannot be read.
     notes : tuple of str
         What the reader found out about the file that a user may want to know.
-    date_orders : mapping of int to DateOrder
+    warnings : tuple of str
+        What may have been misread, or was left out.
+    date_orders : mapping of int to str
         How the dates of columns begin, by the columns' positions, where that is a question.
     decimals : str or None
         The decimal mark, where the other one is between thousands.
-    doubtful_commas : mapping of str to str
-        Columns whose commas were read as decimal ones, but may be between thousands; and a value.
-    repeated : mapping of str to str
-        Names that several columns had, and what the last of them is called now.
     first_index : int or None
         The number of the first feature, in a file that lists features by their numbers.
-    n_above : int
-        The number of features above those that were asked for, which were left out.
-    short_rows : (int, int)
-        How many rows have fewer fields than there are columns, and the line of the first one.
     """
 
     vectors: Mapping[str, ArrayColumn] = field(default_factory=dict)
     unread: Mapping[str, InputError] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    date_orders: Mapping[int, DateOrder] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    date_orders: Mapping[int, str] = field(default_factory=dict)
     decimals: str | None = None
-    doubtful_commas: Mapping[str, str] = field(default_factory=dict)
-    repeated: Mapping[str, str] = field(default_factory=dict)
     first_index: int | None = None
-    n_above: int = 0
-    short_rows: tuple[int, int] = (0, 0)
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What may have been misread, or was left out."""
-        told: list[str] = []
-        if self.n_above:
-            last = counted(self.n_above, "feature at the end was", "features at the end were")
-            told = [f"{last} not in training, and left out."]
-        n_short, first = self.short_rows
-        if n_short:
-            told.append(
-                f"{counted(n_short, 'row has', 'rows have')} fewer fields than there are names of "
-                f"columns, first in line {first}; what is not there counts as missing."
-            )
-        told += [
-            f"the commas of {quoted(name)}, such as {quoted(example)}, may be decimal ones, or "
-            "between thousands; they were read as decimal ones. Say which with --decimal."
-            for name, example in self.doubtful_commas.items()
-        ]
-        told += [
-            f"the dates of {quoted(self.names[j])}, such as {quoted(own.example)}, may be in "
-            f"another order; they were read with the {FIRST[own.order]} first. Train with "
-            "--date-order to say which it is."
-            for j, own in self.date_orders.items()
-            if not own.is_sure
-        ]
-        return tuple(f"{self.source}: {text}" for text in told)
 
     def position(self, name: str, option: str) -> int:
         """The index of the column that an option names, by its name or, in arrays, its index.
@@ -126,11 +89,6 @@ class InputTable(ColumnTable):
             If there is no such column; the message lists the columns.
         """
         names = self.names
-        if name in self.repeated:
-            raise InputError(
-                f"{option}: {self.source} has several columns named {quoted(name)}; rename all but "
-                "one of them."
-            )
         if self.named and name in names:
             return names.index(name)
         if self.matrix is None or not re.fullmatch(r"-?\d+", name):
@@ -247,14 +205,14 @@ class Wanted:
     ----------
     skipped : frozenset of int
         Positions of columns that are not needed.
-    kinds : mapping of int to str
+    kinds : mapping of int to str or None
         Columns that are known to be `TEXT` or `NUMBER`. The reader finds out what the others are.
     date_orders : mapping of int to str
         How the dates of columns begin, where that is known; see `fields`.
     """
 
     skipped: frozenset[int] = frozenset()
-    kinds: Mapping[int, str] = field(default_factory=dict)
+    kinds: Mapping[int, str | None] = field(default_factory=dict)
     date_orders: Mapping[int, str] = field(default_factory=dict)
 
 
