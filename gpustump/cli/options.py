@@ -14,10 +14,9 @@ import argparse
 import codecs
 import contextlib
 import inspect
-import itertools
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from importlib import resources
 from typing import Any, NoReturn, get_args
 
@@ -50,18 +49,6 @@ CODE_WIDTH = 3
 
 DATA_HELP = "a table; - for standard input: help tables"
 MODEL_HELP = "a model file; - for standard input"
-
-SUMMARIES = {
-    "train": "train a model on a table",
-    "predict": "predict the rows of a table",
-    "explain": "write each feature's contribution to each row's score",
-    "inspect": "show a model as rules, as a picture, and as a page",
-    "audit": "train a model again, and compare",
-    "export": "write a model as ONNX, C or SQL",
-    "devices": "list devices, libraries and engines, and why some cannot be used",
-    "kernels": "show the compiled CPU kernels, or compile them ahead",
-    "help": "explain tables, text, columns or boosting",
-}
 
 TOPICS = ("tables", "text", "columns", "boosting")
 """What `gpustump help` explains, by the texts in the folder `topics`."""
@@ -119,9 +106,6 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     if not argv:
         parser.print_help()
         parser.exit()
-    for text in argv:
-        if "\0" in text:  # only callers in Python can; no system takes it in a name
-            parser.error(f"an argument holds a zero byte: {quoted(text)}")
     if argv[0] == "help" and (len(argv) == 1 or argv[1] in commands):
         argv = [*argv[1:], "--help"]
     if argv[0] not in commands and not argv[0].startswith("-"):
@@ -130,34 +114,16 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         parser.error(
             f"unknown command {quoted(argv[0])}; the commands are {known}{hint and '.' + hint}"
         )
-    own = commands.get(argv[0], parser)
-    for text in itertools.takewhile(lambda text: text != "--", argv):
-        name = text.partition("=")[0]
-        is_option = name.startswith("--") and " " not in name
-        if is_option and name not in own._option_string_actions:
-            _refuse_unknown(text, own)  # before argparse says that others are lacking
+    for text in argv:
+        if text.endswith("=--"):  # before Python 3.13, argparse makes an empty list of it
+            parser.error(f"{quoted(text)}: -- is not a value")
     arguments, unknown = parser.parse_known_args(argv)
     command: argparse.ArgumentParser = commands[arguments.command]
     if unknown:
-        _refuse_unknown(unknown[0], command)
-    _refuse_two_dashes(arguments, command)
+        name = unknown[0].partition("=")[0]
+        hint = suggestion(name, [*command._option_string_actions]) if name.startswith("-") else ""
+        command.error(f"unexpected argument {quoted(unknown[0])}{hint and '.' + hint}")
     return arguments
-
-
-def _refuse_unknown(text: str, command: argparse.ArgumentParser) -> NoReturn:
-    name = text.partition("=")[0]
-    hint = suggestion(name, [*command._option_string_actions]) if name.startswith("-") else ""
-    command.error(f"unexpected argument {quoted(text)}{hint and '.' + hint}")
-
-
-def _refuse_two_dashes(arguments: argparse.Namespace, command: argparse.ArgumentParser) -> None:
-    """Refuse `--` as a value: before Python 3.13, argparse turns it into an empty list."""
-    for action in command._actions:
-        value = getattr(arguments, action.dest, None)
-        is_lost = value == [] != action.default or (isinstance(value, list) and [] in value)
-        if action.nargs is None and is_lost:
-            name = action.option_strings[-1] if action.option_strings else action.metavar
-            command.error(f"argument {name}: -- is not a value")
 
 
 def topic(name: str) -> str:
@@ -178,12 +144,11 @@ def _parsers() -> tuple[Parser, dict[str, Parser]]:
     parser.add_argument("--version", action="version", version=f"gpustump {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     parsers: dict[str, Parser] = {}
-    for name, summary in SUMMARIES.items():
-        add_options = _OPTIONS[name]
+    for name, (summary, add_options) in _COMMANDS.items():
         parsers[name] = commands.add_parser(
             name,
             help=summary,
-            description=inspect.cleandoc(add_options.__doc__ or summary),
+            description=inspect.cleandoc(str(add_options.__doc__)),
             allow_abbrev=False,
             formatter_class=_formatter,
         )
@@ -250,7 +215,7 @@ def _add_boosting(parser: Parser) -> None:
     parser.flag("--glass-box", "settings that suit most tables: help boosting")
     losses = f"{', '.join(get_args(ClassLoss))}; of quantities {', '.join(QUANTITY_LOSSES)}"
     add("--loss", "LOSS", _one_of(LOSSES), losses)
-    votes = _one_of(("discrete", "real"), {"newton": "Newton votes: --loss logistic makes them"})
+    votes = _one_of(("discrete", "real"))
     add("--votes", "KIND", votes, "discrete or real, for --loss exponential")
     balanced = "give all classes the same weight in training"
     parser.add_argument(
@@ -422,17 +387,18 @@ def _add_help(parser: Parser) -> None:
     parser.add("topic", "TOPIC", _one_of(TOPICS), "what about")
 
 
-_OPTIONS = {
-    "train": _add_train,
-    "predict": _add_predict,
-    "explain": _add_explain,
-    "inspect": _add_inspect,
-    "audit": _add_audit,
-    "export": _add_export,
-    "devices": _add_devices,
-    "kernels": _add_kernels,
-    "help": _add_help,
+_COMMANDS: dict[str, tuple[str, Callable[[Parser], None]]] = {
+    "train": ("train a model on a table", _add_train),
+    "predict": ("predict the rows of a table", _add_predict),
+    "explain": ("write each feature's contribution to each row's score", _add_explain),
+    "inspect": ("show a model as rules, as a picture, and as a page", _add_inspect),
+    "audit": ("train a model again, and compare", _add_audit),
+    "export": ("write a model as ONNX, C or SQL", _add_export),
+    "devices": ("list devices, libraries and engines, and why some cannot be used", _add_devices),
+    "kernels": ("show the compiled CPU kernels, or compile them ahead", _add_kernels),
+    "help": ("explain tables, text, columns or boosting", _add_help),
 }
+"""What each command does, and what adds its options."""
 
 
 def _checked(
@@ -450,8 +416,8 @@ def _checked(
     return parsed
 
 
-def _wrong(wanted: str, text: str, hint: str = "") -> NoReturn:
-    raise argparse.ArgumentTypeError(f"must be {wanted}; got {quoted(text)}{hint}")
+def _wrong(wanted: str, text: str) -> NoReturn:
+    raise argparse.ArgumentTypeError(f"must be {wanted}; got {quoted(text)}")
 
 
 def _whole(least: int, most: float = math.inf) -> Callable[[str], int]:
@@ -503,16 +469,9 @@ def _how_often(text: str) -> tuple[int | None, float | None]:
     _wrong("a time or a number of rounds, such as 30s, 5min, 1h or '100 rounds'", text)
 
 
-def _one_of(choices: Sequence[str], hints: Mapping[str, str] = {}) -> Callable[[str], str]:
-    """A parser for one of some words; `hints` are for other words that users may give."""
-
-    def parsed(text: str) -> str:
-        if text not in choices:
-            hint = f"; {hints[text]}" if text in hints else ""
-            _wrong(either(choices), text, hint)
-        return text
-
-    return parsed
+def _one_of(choices: Sequence[str]) -> Callable[[str], str]:
+    """A parser for one of some words."""
+    return _checked(either(choices), str, lambda text: text in choices)
 
 
 def _multi_class(text: str) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import sys
 import unicodedata
-from collections import Counter
 from collections.abc import Sequence
 
 from gpustump.data.readable import printable, shortened
@@ -49,19 +48,6 @@ def number_text(value: float) -> str:
 def label_text(value: object) -> str:
     """A label or category, shortened."""
     return shortened(str(value), LONGEST_LABEL)
-
-
-def different_labels(values: Sequence[str]) -> list[str]:
-    """Labels or categories, each shortened no more than leaves it different from the others."""
-    limits = dict.fromkeys(values, LONGEST_LABEL)
-    while True:
-        shown = {value: shortened(value, limit) for value, limit in limits.items()}
-        counts = Counter(shown.values())
-        alike = [own for own in limits if counts[shown[own]] > 1 and limits[own] < len(own)]
-        if not alike:
-            return [shown[value] for value in values]
-        for own in alike:
-            limits[own] *= 2
 
 
 def told_apart(names: Sequence[str], form: str) -> list[str]:

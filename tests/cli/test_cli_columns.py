@@ -40,8 +40,7 @@ def test_known_markers_are_missing_values_and_an_unknown_word_is_asked_about(com
     write({7: "x", 90: "x"}, n_values)
     assert command.refuses("train", "table.csv", "--target", "label") == (
         "table.csv: column 'x' cannot be used: all its values are numbers except 'x'. Give "
-        "--missing x if it stands for a missing value, --categorical x for text, or leave it "
-        "out with --drop x."
+        "--missing x for missing values, --categorical for text, or leave it out with --drop x."
     )
     assert train(command, "--missing", "x").row("digest") == expected
     message = command.refuses("train", "table.csv", "--target", "label", "--numeric", "x")
@@ -89,7 +88,7 @@ def test_codes_stay_text_and_can_be_made_numbers(command):
     Path("many.csv").write_text("\n".join(["zip,label", *many]) + "\n")
     message = command.refuses("train", "many.csv", "--target", "label")
     assert "such as '00000', '00001'." in message
-    assert message.endswith("if the table is a text file, read it as numbers with --numeric zip.")
+    assert message.endswith("Read it as numbers with --numeric, or leave it out with --drop zip.")
     polars.read_csv("many.csv", infer_schema=False).write_parquet("many.parquet")
     options = ("--target", "label", "--numeric", "zip")
     assert "fields of text files" in command.refuses("train", "many.parquet", *options)
@@ -150,7 +149,8 @@ def test_all_columns_with_problems_are_named_in_one_message(command):
     Path("table.csv").write_text("\n".join(["word;x;length;label", *rows]) + "\n")
     message = command.refuses("train", "table.csv", "--target", "label")
     assert "column 'word' cannot be used: it is text with 98 distinct values" in message
-    assert "The same is true of 'length'. Leave them out with --drop word,length" in message
+    assert "The same is true of 'length'. Turn it into numbers, or leave it out with " in message
+    assert "--drop word,length" in message
     assert "column 'x' cannot be used: all its values are numbers except 'x'." in message
     assert len(message) < 900
 

@@ -272,11 +272,8 @@ def test_what_cannot_be_explained_is_refused(command, cancer):
         assert message in command.refuses("explain", "three.json", "pair.npy", *options)
     StumpEnsemble((Member((), ()),), 2, classes=("no", "yes")).save("two.json")
     np.save("wide.npy", np.zeros((2, 5)))
-    for data, options, message in (
-        ("wide.npy", (), "wide.npy has 5 columns, but the model needs its 2"),
-        ("pair.npy", ("--class", "no"), "there is one score, that of 'yes'"),
-    ):
-        assert message in command.refuses("explain", "two.json", data, "--row", 1, *options)
+    message = command.refuses("explain", "two.json", "wide.npy", "--row", 1)
+    assert "wide.npy has 5 columns, but the model needs its 2" in message
     assert table(command.succeeds("explain", "two.json", "pair.npy", "--row", 1).out) == {
         "(intercept)": 0.0,
         "score": 0.0,

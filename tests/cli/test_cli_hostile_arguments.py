@@ -27,7 +27,7 @@ LONGEST_MESSAGE = 2100
 NONSENSE = [
     *("", " ", "x" * 10_000, "x" * 300 + ".json", "-1", "-" + "9" * 50, "9" * 50, "9" * 5000),
     *("1e400", "nan", "inf", "-inf", "0", "3.5", "1e-320", "0x10", "٣", "1_0", "--", "-", "~"),
-    *("\udcff", "\udcff.csv", "\udcff.json", "é.json", "\x1b[31m", "\n", "a\0b", "a\0b.csv"),
+    *("\udcff", "\udcff.csv", "\udcff.json", "é.json", "\x1b[31m", "\n"),
     *("/", ".", "..", "/dev/zero", "/dev/full", "/dev/null", "/proc/self/mem", "../x/x.json"),
     *("t.csv", "model.json", "missing.csv", "empty.csv", "link.csv", "loop.csv", "folder.json"),
     *("out.csv", "out.html", "out.svg", "out.npz", "y", "a", "a,b", "a=1", "a=2", ",", "=", "{}"),
@@ -115,11 +115,10 @@ def test_nonsense_in_any_place_is_one_line_or_taken(files: Command) -> None:
 
 def test_nonsense_that_used_to_end_in_a_traceback_is_one_line(files):
     for arguments, said in (
-        (["explain", "model.json", "t.csv", "--row=--"], "argument --row: "),
+        (["explain", "model.json", "t.csv", "--row=--"], "'--row=--': -- is not a value"),
         (["train", "t.csv", "--target", "y", "--bags", "9" * 50], f"at most {MOST_BAGS}"),
         (["train", "t.csv", "--target", "y", "--missing", "\udcff"], r"must be text; got '\udcff'"),
         (["predict", "model.json", "t.csv", "--id", "\udcff"], r"must be text; got '\udcff'"),
-        (["predict", "a\0b.json", "t.csv"], r"an argument holds a zero byte: 'a\x00b.json'"),
         (["inspect", "x" * 10_000], " ... "),
     ):
         message = files.refuses(*arguments)

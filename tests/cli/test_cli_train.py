@@ -317,17 +317,3 @@ def test_a_class_that_no_held_out_row_has_has_no_area():
     ]
     text = f"{np.mean(areas):.4f}, one class against the rest, mean"
     assert found["held-out ROC AUC"] == text
-
-
-@pytest.mark.filterwarnings("default")
-def test_a_value_missing_in_held_out_rows_alone_is_said_to_be_there(command):
-    random = np.random.default_rng(0)
-    X = random.normal(size=(100, 2))
-    y = (X.sum(axis=1) > 0).astype(int)
-    X[parts(len(y), y)[1][0], 0] = np.nan
-    np.savez("gap.npz", X=X, y=y)
-    options = ("--target", "y", "--rounds", 5)
-    outcome = command("train", "gap.npz", *options)
-    assert outcome.code == 0
-    assert outcome.err.count("missing in features where none was missing in training") == 1
-    assert "gpustump: in the held-out rows, values are missing in features" in outcome.err

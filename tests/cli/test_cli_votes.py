@@ -90,7 +90,7 @@ UNDEFINED = {
     "--loss logistic --votes real": "--votes is for --loss exponential",
     "--l2 1": "--l2 is for --loss logistic, and for quantities",
     "--loss squared": "squared_error, poisson or gamma; got 'squared'",
-    "--votes newton": "must be discrete or real; got 'newton'; Newton votes: --loss logistic",
+    "--votes newton": "must be discrete or real; got 'newton'",
     "--multi-class all": "--multi-class: must be one-vs-rest or shared; got 'all'",
     "--smoothing-rounds 9 --votes real": "--smoothing-rounds is for --loss logistic, and for",
     "--smoothing-rounds -1 --loss logistic": "--smoothing-rounds: must be a whole number",

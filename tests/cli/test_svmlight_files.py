@@ -163,8 +163,7 @@ def test_names_are_for_sparse_files_and_may_be_more_than_the_file_has(command, t
     given = ("--feature-names", "names.txt", *TRAIN[:-1])
     message = command.refuses("train", "rows.csv", "--target", "target", *given)
     assert "--feature-names is for files in svmlight's format" in message
-    outcome = command.succeeds("train", "rows.svm", *given)
-    assert "no row has one of the last 1 named feature" in outcome.out
+    command.succeeds("train", "rows.svm", *given)
     assert StumpEnsemble.load("model.json").feature_names == (*NAMES, "pink")
     for option in ("--output", "--checkpoint"):
         message = command.refuses("train", "rows.svm", *given, option, "names.txt", "--force")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import shlex
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -41,28 +42,12 @@ class Forced(NamedTuple):
         return MOST_CATEGORIES if self.as_sets else CATEGORY_LIMIT
 
 
-_LEAVE_OUT = "Leave {them} out with --drop {names}, or turn {them} into numbers."
-_READ_AS_NUMBERS = (
-    "Leave {them} out with --drop {names}, or, if the table is a text file, read {them} as numbers "
-    "with --numeric {names}."
-)
-_CONVERT = "Turn {them} into numbers first."
-_MAKE_TEXT = "Turn {them} into text first."
-_NAME_MISSING = (
-    "Give {options} if {they_are}, --categorical {names} for text, or leave {them} out with --drop "
-    "{names}."
-)
-"""What to do about columns that cannot be features."""
-
-
 class _Refused(NamedTuple):
-    """A column that cannot be a feature, the reason, and what to do; perhaps words that may stand
-    for missing values."""
+    """A column that cannot be a feature: its name, the reason, and what to do unless to drop it."""
 
-    column: Column
+    name: str
     reason: str
     advice: str
-    words: tuple[str, ...] = ()
 
 
 def learn_encoding(table: InputTable, positions: Sequence[int], forced: Forced) -> Encoding:
@@ -94,48 +79,46 @@ def _problem(
     column: Column, values: Sequence[str], position: int, forced: Forced
 ) -> _Refused | None:
     """Why a column cannot be a feature; None if it can."""
+    refused = functools.partial(_Refused, column.name)
     if column.kind not in USABLE:
-        return _Refused(column, f"its type is {column.kind}", _LEAVE_OUT)
+        return refused(f"its type is {column.kind}", "Turn it into numbers or text")
     is_forced = position in forced.text
     if is_forced and column.kind not in ("text", "empty"):
-        return _Refused(column, f"--categorical names it, but it is a {column.kind}", _MAKE_TEXT)
-    n_numbers = sum(map(is_number, values))
+        return refused(f"--categorical names it, but it is a {column.kind}", "Turn it into text")
     words = [own for own in values if not is_number(own) and own.lower() not in MARKERS]
+    options = " ".join(f"--missing {shlex.quote(word)}" for word in words[:MOST_WORDS])
+    say_what_words_are = f"Give {options} for missing values, --categorical for text"
     if position in forced.numbers and column.kind == "text":
         if words:
-            reason = f"--numeric names it, but it holds {listed(words, 3)}"
-            return _Refused(column, reason, _NAME_MISSING, tuple(words[:3]))
+            holds = listed(words, MOST_WORDS)
+            return refused(f"--numeric names it, but it holds {holds}", say_what_words_are)
         reason = "--numeric names it, but numbers are read only from fields of text files"
-        return _Refused(column, reason, _CONVERT)
+        return refused(reason, "Turn it into numbers")
+    n_numbers = sum(map(is_number, values))
     are_numbers = n_numbers >= max(LEAST_NUMBERS, 2 * len(words))
     if 0 < len(words) <= MOST_WORDS and are_numbers and not is_forced:
-        reason = f"all its values are numbers except {listed(words)}"
-        return _Refused(column, reason, _NAME_MISSING, tuple(words))
+        return refused(f"all its values are numbers except {listed(words)}", say_what_words_are)
     if len(values) <= forced.most_values:
         return None
     limits = f"{len(values)} distinct values, more than {forced.most_values}"
-    reason = f"it is text with {limits}, such as {listed(values[:2])}"
-    return _Refused(column, reason, _LEAVE_OUT if words or is_forced else _READ_AS_NUMBERS)
+    are_codes = not words and not is_forced
+    return refused(
+        f"it is text with {limits}, such as {listed(values[:2])}",
+        "Read it as numbers with --numeric" if are_codes else "Turn it into numbers",
+    )
 
 
 def _refusal(source: str, refused: Sequence[_Refused]) -> str:
-    """A message about the columns that cannot be used, those of one problem together."""
-    problems: dict[tuple[str, tuple[str, ...]], list[_Refused]] = {}
-    for one in refused:  # what to do is the same for columns of one problem
-        problems.setdefault((one.advice, one.words), []).append(one)
+    """A message about the columns that cannot be used, those with one advice together."""
     told = []
-    for (advice, words), alike in problems.items():
-        column, reason = alike[0][:2]
-        names = [one.column.name for one in alike]
-        also = f" The same is true of {listed(names[1:])}." if names[1:] else ""
-        one_word = "it stands for a missing value"
-        what_to_do = advice.format(
-            names=shlex.quote(",".join(names)),
-            them="them" if names[1:] else "it",
-            options=" ".join(f"--missing {shlex.quote(word)}" for word in words),
-            they_are=one_word if len(words) == 1 else "they are missing values",
+    for advice in dict.fromkeys(own.advice for own in refused):
+        first, *others = (own for own in refused if own.advice == advice)
+        also = f" The same is true of {listed(own.name for own in others)}." if others else ""
+        names = shlex.quote(",".join(own.name for own in (first, *others)))
+        told.append(
+            f"column {quoted(first.name)} cannot be used: {first.reason}.{also} {advice}, or leave "
+            f"it out with --drop {names}."
         )
-        told.append(f"column {quoted(column.name)} cannot be used: {reason}.{also} {what_to_do}")
     return f"{source}: " + " And ".join(told)
 
 

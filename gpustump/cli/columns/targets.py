@@ -15,9 +15,11 @@ import numpy as np
 
 from gpustump.cli.errors import InputError, as_input_error
 from gpustump.cli.read.table import InputTable
-from gpustump.data.columns import LARGEST_WHOLE, Column
+from gpustump.data.columns import LARGEST_WHOLE, Column, values_of_kind
+from gpustump.data.labels import check_labels
 from gpustump.data.parameters import MOST_CODES
-from gpustump.data.readable import counted, quoted, shown
+from gpustump.data.readable import quoted, shown
+from gpustump.data.weights import check_weights
 from gpustump.model.ensemble import StumpEnsemble
 
 _OF_QUANTITY = ("number", "boolean", "duration")
@@ -56,26 +58,18 @@ def target_numbers(column: Column, source: str) -> np.ndarray:
     Raises
     ------
     InputError
-        If the values are not finite numbers.
+        If the values are not numbers.
     """
-    where = _where(column, source)
     if column.kind not in _OF_QUANTITY:
         raise InputError(
-            f"{where} holds {_plural(column.kind)}; a quantity, which options ask for, is numbers."
+            f"{_where(column, source)} holds {values_of_kind(column.kind)}; a quantity, which "
+            "options ask for, is numbers."
         )
-    numbers = np.asarray(column.numbers()).astype(np.float64)
-    is_wrong = ~np.isfinite(numbers)
-    if is_wrong.any():
-        raise InputError(
-            f"{where} must be finite; it is not in "
-            f"{counted(int(np.count_nonzero(is_wrong)), 'row')}, such as "
-            f"{numbers[np.argmax(is_wrong)]}."
-        )
-    return numbers
+    return np.asarray(column.numbers()).astype(np.float64)
 
 
 def target_labels(column: Column, source: str) -> np.ndarray:
-    """The labels (n_rows,) of the rows that have one: text, bool or int64.
+    """The labels (n_rows,) of the rows that have one: text, bool or numbers.
 
     Whole floats become integers, so that a model does not depend on how a file writes its labels.
 
@@ -87,53 +81,24 @@ def target_labels(column: Column, source: str) -> np.ndarray:
     where = _where(column, source)
     if column.kind not in ("text", "boolean", "number"):
         raise InputError(
-            f"{where} holds {_plural(column.kind)}; labels are text, booleans or whole numbers."
+            f"{where} holds {values_of_kind(column.kind)}; labels are text, booleans or whole "
+            "numbers."
         )
-    with as_input_error(f"{source}: "):
-        labels = column.labels()
-    if column.kind == "number":
-        labels = _whole_numbers(labels, where)
+    with as_input_error(f"{where}: "):
+        labels = np.asarray(check_labels(column.labels(), column.labels()))
+    if labels.dtype.kind == "f" and (np.abs(labels.astype(np.float64)) <= LARGEST_WHOLE).all():
+        labels = labels.astype(np.int64)
     distinct = np.unique(labels)
     if len(distinct) < 2:
         raise InputError(
             f"{where} is {quoted(distinct[0].item())} in every row that has one; two classes or "
             "more are needed. `gpustump help text` says what counts as missing."
         )
-    if len(distinct) > max(2, len(labels) / 2):
-        advice = " If it is a quantity, choose --loss squared_error."
-        raise InputError(
-            f"{where} has {len(distinct)} distinct values in {len(labels)} rows; is it a column of "
-            f"labels?{advice if column.kind == 'number' else ''}"
-        )
     return labels
 
 
 def _where(column: Column, source: str) -> str:
     return f"{source}: the target {quoted(column.name)}"
-
-
-def _plural(kind: str) -> str:
-    return "dates or times" if kind in ("date", "datetime", "time") else kind
-
-
-def _whole_numbers(values: np.ndarray, where: str) -> np.ndarray:
-    kind = values.dtype.kind
-    if kind == "i" or (kind == "u" and np.max(values) < 2**63):
-        return values.astype(np.int64)
-    values = values.astype(np.float64)  # float16 has no numbers as large as the bound
-    with np.errstate(invalid="ignore"):
-        whole = (np.abs(values) <= LARGEST_WHOLE) & (np.trunc(values) == values)
-    if not whole.all():
-        example = values[np.argmin(whole)].item()
-        is_large = abs(example) > LARGEST_WHOLE and np.isfinite(example)
-        are = "too large to be told apart" if is_large else "not all whole"
-        raise InputError(
-            f"{where} holds {len(np.unique(values))} distinct numbers that are {are}, such "
-            f"as {example}. To predict a quantity, choose --loss squared_error. If they stand for "
-            "classes, write whole numbers or text in their place (--categorical makes text of a "
-            "table's column)."
-        )
-    return values.astype(np.int64)
 
 
 class Offsets(NamedTuple):
@@ -204,16 +169,14 @@ class OtherColumns(NamedTuple):
         Raises
         ------
         InputError
-            If an option is not for this model, or a name in the details is not text.
+            If a name in the details is not text.
         """
         found: dict[str, str | None] = {}
         for name in cls._fields:
             if name not in arguments:
                 continue
             given, held = getattr(arguments, name), model.details.get(name)
-            if given is not None:
-                _refuse_for_others(name, model)
-            elif held is not None and not isinstance(held, str):
+            if given is None and not isinstance(held, str | None):
                 raise InputError(
                     f"the model's details hold {shown(held)} as its {name}; it must be text."
                 )
@@ -271,18 +234,10 @@ class OtherColumns(NamedTuple):
         if self.weight is None:
             return None
         column, _ = table.column_or_vector(self.weight, "--weight")
-        where = f"{table.source}: the weights {quoted(column.name)}"
-        if column.kind not in ("number", "boolean"):
-            raise InputError(f"{where} are not numbers, but of type {column.kind}.")
-        weights = column.numbers().astype(np.float64)
-        bad = ~(np.isfinite(weights) & (weights >= 0))
-        if bad.any():
-            raise InputError(
-                f"{where} must be finite and not negative; they are not in "
-                f"{counted(int(np.count_nonzero(bad)), 'row')}, such as {weights[np.argmax(bad)]}."
-            )
-        if not weights.any():
-            raise InputError(f"{where} are zero in every row; at least one must be positive.")
+        _refuse_all_but_numbers(column, "--weight", table)
+        weights = np.asarray(column.numbers()).astype(np.float64)
+        with as_input_error(f"{table.source}: "):
+            check_weights(weights, weights, f"the weight {quoted(column.name)}")
         return weights
 
     def offsets(self, table: InputTable) -> Offsets:
@@ -298,31 +253,16 @@ class OtherColumns(NamedTuple):
             own = getattr(self, name)
             if own is not None:
                 column, _ = table.column_or_vector(own, _option(name))
-                if column.kind not in ("number", "boolean", "empty"):
-                    raise InputError(
-                        f"{table.source}: {_option(name)} names {quoted(own)}, which is not "
-                        f"numbers, but of type {column.kind}."
-                    )
+                _refuse_all_but_numbers(column, _option(name), table)
                 found[name] = np.asarray(column.numbers()).astype(np.float64)
         return Offsets(**found)
 
 
-def _refuse_for_others(name: str, model: StumpEnsemble) -> None:
-    """Refuse an option that is not for a model."""
-    if name == "exposure" and not model.is_regression:
-        raise InputError("--exposure is for models of counts; this one predicts classes.")
-    if name == "exposure" and model.link != "log":
-        raise InputError("--exposure is for models of counts; this one has squared loss.")
-    if name == "init_score":
-        refuse_for_classes(len(model.classes))
-
-
-def refuse_for_classes(n_classes: int) -> None:
-    """Refuse --init-score for more than two classes, which have a score each."""
-    if n_classes > 2:
+def _refuse_all_but_numbers(column: Column, option: str, table: InputTable) -> None:
+    if column.kind not in ("number", "boolean", "empty"):
         raise InputError(
-            f"--init-score is one column, for two classes or a quantity; here are {n_classes} "
-            "classes. In Python, fit(X, y, init_score=...) takes a column for each of them."
+            f"{table.source}: {option} names {quoted(column.name)}, which is not numbers, but of "
+            f"type {column.kind}."
         )
 
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -20,7 +19,6 @@ from gpustump.cli.columns.targets import (
     Offsets,
     OtherColumns,
     is_quantity,
-    refuse_for_classes,
     target_labels,
     target_numbers,
 )
@@ -33,7 +31,6 @@ from gpustump.cli.read.table import (
     TEXT,
     InputTable,
     Request,
-    UnreadColumn,
     Wanted,
     everything,
     table_of,
@@ -128,14 +125,8 @@ class Part:
         """The model's decision values for these rows, with what is known of them."""
         starts = range(0, len(self.rows), _BLOCK_ROWS)
         blocks = [self.rows[start : start + _BLOCK_ROWS] for start in starts]
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            own = np.concatenate([model.decision_function(self.X[rows]) for rows in blocks])
-            scores = self.offsets.added(own, model)
-        for category, text in dict.fromkeys((one.category, str(one.message)) for one in caught):
-            where = "in the held-out rows, "  # rows trained on cause no such warning
-            warnings.warn(where + text, category, stacklevel=2)
-        return scores
+        own = np.concatenate([model.decision_function(self.X[rows]) for rows in blocks])
+        return self.offsets.added(own, model)
 
 
 def read_training_data(arguments: argparse.Namespace) -> TrainingData:
@@ -163,10 +154,6 @@ def read_training_data(arguments: argparse.Namespace) -> TrainingData:
             "missing, such as NA and None."
         )
     weights = choice.columns.weights(table)
-    if arguments.exposure is not None and not of_quantity:
-        raise InputError("--exposure is for counts; see --loss.")
-    if arguments.init_score is not None and not of_quantity:
-        refuse_for_classes(len(np.unique(values)))
     if not arguments.quiet:
         for warning in (*told, *(f"{table.source}: {own}" for own in table.warnings)):
             tell(warning)
@@ -307,11 +294,7 @@ def _file_of(arguments: argparse.Namespace) -> InputTable:
 
 def words_removed(table: InputTable, words: tuple[str, ...]) -> InputTable:
     """The table with missing values in place of the user's words for them."""
-    found = without_words(table, words)
-    assert isinstance(found, InputTable)
-    pairs = zip(table.columns, found.columns, strict=True)
-    columns = tuple(old if isinstance(old, UnreadColumn) else new for old, new in pairs)
-    return replace(found, columns=columns)
+    return cast(InputTable, without_words(table, words))
 
 
 def as_read(column: Column, place: int | None, words: tuple[str, ...], *, is_text: bool) -> Column:
@@ -405,10 +388,15 @@ def split_rows(data: TrainingData, share: float, seed: int) -> tuple[np.ndarray,
     from sklearn.model_selection import train_test_split
 
     labels = None if data.is_quantity else data.y
-    with as_input_error(f"--test-size {share:g}: the rows cannot be split (0 holds out none): "):
+    try:
         rows, held_out = train_test_split(
             np.arange(len(data.y)), test_size=share, random_state=seed, stratify=labels
         )
+    except ValueError as error:
+        raise InputError(
+            f"the rows cannot be split by --test-size {share:g}: {shortened(str(error), 200)}. 0 "
+            "holds out none."
+        ) from error
     return np.sort(rows), np.sort(held_out)
 
 

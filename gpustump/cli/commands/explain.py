@@ -191,11 +191,6 @@ def _label(model: StumpEnsemble, text: str | None) -> Label | None:
             f"--class: {quoted(text)} is none of the model's classes: {listed(names)}."
             f"{suggestion(text, names)}"
         )
-    if model.is_binary and text != names[1]:
-        raise InputError(
-            f"--class {text}: with two classes there is one score, that of {quoted(names[1])}; "
-            f"below 0 it means {quoted(text)}. Leave --class out."
-        )
     return None if model.is_binary else model.classes[names.index(text)]
 
 

@@ -25,8 +25,8 @@ from gpustump.page import MARK
 from gpustump.page import page as make_page
 from gpustump.plots.terms import PREDICTIONS
 
-_STARTS = 6
-"""The number of classes for which the header shows what their scores start from."""
+_ROOM = 100
+"""What scores of many classes start from is cut in its middle (characters)."""
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -152,12 +152,9 @@ def _start(model: StumpEnsemble) -> list[tuple[str, str]]:
         return []
     if model.n_outputs == 1:
         return [("start from", signed(starts[0], decimals_for(np.asarray(starts))))]
-    texts = [
-        f"{label_text(label)}: {signed(start)}"
-        for label, start in zip(model.classes, starts, strict=True)
-    ]
-    more = [f"and {len(texts) - _STARTS} more"] if len(texts) > _STARTS else []
-    return [("start from", " ".join([", ".join(texts[:_STARTS]), *more]))]
+    labels = map(label_text, model.classes)
+    texts = [f"{label}: {signed(start)}" for label, start in zip(labels, starts, strict=True)]
+    return [("start from", shortened(", ".join(texts), _ROOM))]
 
 
 def _terms(model: StumpEnsemble, X: np.ndarray | None) -> list[list[str]]:

@@ -74,8 +74,6 @@ def read_svmlight(path: str, request: Request) -> InputTable:
     own = own[:, :n_features] if found > n_features else own
     target = {TARGET: ArrayColumn(TARGET, y)}
     notes: tuple[str, ...] = ("features counted from 0",) if first == 0 else ()
-    if names is not None and len(names) > found:
-        notes += (f"no row has one of the last {counted(len(names) - found, 'named feature')}",)
     table = table_of(path, from_scipy(own), names, target, first)
     table = replace(table, notes=notes, first_index=first)
     if found > n_features:

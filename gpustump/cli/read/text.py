@@ -187,11 +187,10 @@ def text_of(path: str, encoding: str | None = None, fallback: str | None = None)
 
 def _is_utf8(content: bytes) -> bool:
     """Whether the content is UTF-8; in parts, as decoded text may be four times as large."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
+    parts = (content[start : start + _PART] for start in range(0, len(content), _PART))
     try:
-        for start in range(0, len(content), _PART):
-            decoder.decode(content[start : start + _PART])
-        decoder.decode(b"", final=True)
+        for _ in codecs.iterdecode(parts, "utf-8"):
+            pass
     except UnicodeError:
         return False
     return True

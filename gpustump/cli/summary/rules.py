@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cache
 
 import numpy as np
 
-from gpustump.cli.wording import aligned_lines, different_labels, label_text, number_text
+from gpustump.cli.wording import aligned_lines, label_text, number_text
 from gpustump.data.readable import counted, shortened, temporal_text
 from gpustump.learners.hypothesis import FIRST, MISSING, SECOND, Partition
 from gpustump.learners.kinds import AnySplit, AnyStump, OfCategories, condition, has_one_side
@@ -148,7 +147,7 @@ def _of_classes(
     split, votes = term
     always, ends = is_constant(split, votes), has_one_side(split)
     rule = "always" if always else condition_in_words(split, model.encoding)
-    shown = _telling_classes(split, votes)
+    shown = _telling_classes(votes)
     rows = []
     for at in shown:
         then, other, missing = (signed(vote, decimals) for vote in votes[:, at].tolist())
@@ -162,14 +161,12 @@ def _of_classes(
     return [(number, rule, *rows[0][2:]), *rows[1:]]
 
 
-def _telling_classes(split: AnySplit, votes: np.ndarray) -> list[int]:
+def _telling_classes(votes: np.ndarray) -> list[int]:
     """The numbers of the classes between whose votes the differences are largest, in order."""
     n_classes = votes.shape[1]
     if n_classes <= CLASSES_SHOWN + 1:
         return list(range(n_classes))
-    reached = votes[[FIRST, MISSING]] if has_one_side(split) else votes
-    spread = reached.max(axis=0) - reached.min(axis=0)
-    spread = spread if spread.any() else np.abs(votes[FIRST])
+    spread = np.ptp(votes, axis=0)
     return sorted(np.argsort(-spread, kind="stable")[:CLASSES_SHOWN].tolist())
 
 
@@ -187,7 +184,7 @@ def condition_in_words(partition: Partition, encoding: Encoding) -> str:
         return condition(partition, name, category=lambda number: _category(column, number))
     separates_0_from_1 = len(partition.thresholds) == 1 and 0.0 <= partition.thresholds[0] < 1.0
     if separates_0_from_1 and value is not None:
-        return f"{name} is not {_names(column.values)[column.values.index(value)]}"
+        return f"{name} is not {shortened(value)}"
     if separates_0_from_1 and column.kind == "boolean":
         return f"{name} is false"
     return condition(partition, name, number=lambda at: _threshold(at, column.kind))
@@ -195,12 +192,7 @@ def condition_in_words(partition: Partition, encoding: Encoding) -> str:
 
 def _category(column: InputColumn, number: int) -> str:
     """The name of a category; its number if it has no name."""
-    return _names(column.values)[number] if number < len(column.values) else str(number)
-
-
-@cache
-def _names(values: tuple[str, ...]) -> list[str]:
-    return different_labels(values)
+    return shortened(column.values[number]) if number < len(column.values) else str(number)
 
 
 def _threshold(threshold: float, kind: str) -> str:

@@ -70,8 +70,6 @@ class OutputFile(NamedTuple):
             if sys.__stdout__ is None:  # closed by the shell, `>&-`
                 raise InputError(f"{option}: standard output is closed.")
             return
-        if "\0" in path:
-            raise InputError(f"{option}: {quoted(path)} cannot be the name of a file.")
         if os.path.isdir(path):
             raise InputError(f"{option}: {path} is a folder; give the name of a file in it.")
         folder = os.path.dirname(os.path.realpath(path))

@@ -1,8 +1,7 @@
 """Pictures for files: the same on every machine, whatever the user's Matplotlib settings are.
 
 A user's matplotlibrc and backend are meant for their own figures. Here they could make a picture
-unreadable, so neither is used. Matplotlib's warnings about folders and fonts are not shown; one
-line says so if a font lacks characters.
+unreadable, so neither is used. Matplotlib's warnings about folders and fonts are not shown.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gpustump.cli.errors import MissingLibraryError
-from gpustump.cli.wording import tell
 from gpustump.cli.write.files import OutputFile, kind_with_mark
 
 if TYPE_CHECKING:
@@ -87,13 +85,8 @@ def default_matplotlib() -> Iterator[None]:
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     import matplotlib
 
-    with matplotlib.rc_context(), warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph")  # a character that the font lacks is a box
         matplotlib.rcdefaults()
         matplotlib.rcParams["svg.hashsalt"] = "gpustump"
         yield
-    others = [warning for warning in caught if "Glyph" not in str(warning.message)]
-    if len(others) < len(caught):
-        tell("the font of the pictures lacks some characters of the names; they are drawn as boxes")
-    for warning in others:
-        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
