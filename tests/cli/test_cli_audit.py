@@ -115,44 +115,6 @@ def test_csv_parquet_and_npz_of_one_table_have_one_fingerprint(command):
     assert len(digests) == 2  # that of float32, and that of float64
 
 
-def test_a_changed_cell_is_told_by_its_column_and_its_round(files):
-    files.succeeds("train", "table.csv", *LABEL, "--rounds", "9", "--test-size", "0")
-    ages = table()["age"].to_list()
-    threshold = json.loads((files.folder / "model.json").read_text())["model"]["members"][0][0][1]
-    nearest = min((n for n in range(300) if ages[n]), key=lambda n: abs(ages[n] - threshold))
-    changed = table().with_columns(
-        age=polars.Series(ages).scatter([nearest], [2 * threshold - ages[nearest]])
-    )
-    changed.write_csv("other.csv")
-    outcome = files("audit", "model.json", "other.csv")
-    assert (outcome.code, outcome.err) == (1, "")
-    assert outcome.row("data") == "not those of the fit: the values of feature 'age' differ"
-    assert outcome.row("result").startswith("differs: round 1, ")
-
-
-def test_a_forged_round_is_shown_with_both_sides(files):
-    files.succeeds("train", "table.csv", *LABEL, "--rounds", "9")
-
-    def forge(document):
-        row = document["model"]["members"][0][4]
-        row[1] = (float(row[1]) if row[1] != "inf" else 0.0) + 1.0
-
-    change("model.json", forge)
-    outcome = files("audit", "model.json", "table.csv")
-    assert (outcome.code, outcome.err) == (1, "")
-    assert outcome.row("result") == "differs: round 5, another stump"
-    assert outcome.row("data") == SAME
-    assert "the file says" in outcome.out
-    assert "the data say" in outcome.out
-
-
-def test_without_data_the_built_in_table_is_taken_if_the_model_is_of_it(files):
-    files.succeeds("train", "--rounds", "3", "-o", "own.json")
-    assert files.succeeds("audit", "own.json").row("data") == SAME
-    files.succeeds("train", "table.csv", *LABEL, "--rounds", "3")
-    assert "DATA is needed" in files.refuses("audit", "model.json")
-
-
 def test_the_table_comes_from_standard_input_and_the_model_too(files, monkeypatch):
     own = table().with_columns(label=table()["label"].scatter([5, 9], None))
     own.write_csv("table.csv")
@@ -247,6 +209,7 @@ def test_what_cannot_be_the_table_of_the_training_is_refused(files):
     for lacking, said in (("age", "lacks 1 column"), ("label", "no column 'label'")):
         table().drop(lacking).write_csv("other.csv")
         assert said in files.refuses("audit", "model.json", "other.csv")
+    assert "DATA is needed" in files.refuses("audit", "model.json")
     for options, said in (
         (["--rounds"], "unexpected argument"),
         (["--target", "x"], "no column 'x'"),

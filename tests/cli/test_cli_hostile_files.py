@@ -77,17 +77,6 @@ def test_a_header_that_cannot_be_true_is_one_line(command, case):
         assert name in message or "not enough memory" in message
 
 
-def test_headers_of_every_version_and_order_are_read(command):
-    X = np.arange(12.0).reshape(4, 3)
-    for version in ((1, 0), (2, 0), (3, 0)):
-        for array in (X, np.asfortranarray(X), *map(X.astype, (">f8", "f4", ">i4", "i1")), X > 3):
-            with open("t.npy", "wb") as file:
-                np.lib.format.write_array(file, array, version)
-            found = read_table("t.npy").matrix
-            assert found.dtype == array.dtype.newbyteorder("=")
-            assert np.array_equal(found, array)
-
-
 @pytest.fixture
 def archive(command) -> bytes:
     random = np.random.default_rng(0)

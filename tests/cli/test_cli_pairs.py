@@ -68,18 +68,6 @@ def test_interactions_says_how_many_pairs_are_learnt(command, crossed, options, 
     assert asked == options[-1] or "--interactions" not in options
 
 
-def test_what_is_no_number_of_pairs_is_refused(command, crossed):
-    for options, message in (
-        ("--glass-box --interactions two", "--interactions: must be a whole number of at"),
-        ("--glass-box --interactions -1", "3x, or auto; got '-1'"),
-        ("--glass-box --interactions=-2x", "got '-2x'"),
-        ("--interactions 3", "--interactions is for --loss logistic, and for quantities"),
-        ("--votes real --interactions auto", "--interactions is for --loss logistic"),
-    ):
-        asked = ("train", "crossed.csv", "--target", "label", *options.split())
-        assert message in command.refuses(*asked)
-
-
 def test_every_command_names_the_pairs(command, crossed):
     pytest.importorskip("matplotlib")
     outcome = of_label(command, *GLASS)

@@ -199,69 +199,28 @@ def test_a_value_that_no_training_row_lacked_is_told_of_in_one_line(command):
 
 def test_rows_are_numbered_or_carry_the_id_that_is_named(command):
     polars = pytest.importorskip("polars")
-    days = [datetime.date(2024, 1, 1) + datetime.timedelta(days=k) for k in range(30)]
-    ids = [f"{k:05}" for k in range(30)]
-    frame = polars.DataFrame(
-        {"x": range(30), "id": ids, "day": days, "label": [k % 3 > 1 for k in range(30)]}
-    )
-    frame.write_csv("table.csv")
-    command.succeeds("train", "table.csv", "--target", "label", "--drop", "id,day", "--quiet")
-
-    for options, wanted in (
-        ((), range(1, 31)),
-        (("--id", "id"), ids),
-        (("--id", "x"), range(30)),
-        (("--id", "day"), days),
-    ):
-        for output in ("out.csv", "out.parquet", "out.npz"):
-            command.succeeds(
-                *("predict", "model.json", "table.csv", "--force"), *options, "-o", output
-            )
-        rows = read_csv((command.folder / "out.csv").read_text())[1]
-        with np.load("out.npz") as arrays:
-            written = arrays[arrays.files[0]].tolist()
-        for found in (
-            [row[0] for row in rows],
-            polars.read_parquet("out.parquet").to_series(0),
-            written,
-        ):
-            assert list(map(str, found)) == list(map(str, wanted))
-    asked = ("predict", "model.json", "table.csv", "--id", "idd")
-    assert "--id: table.csv has no column 'idd'" in command.refuses(*asked)
-
-
-def test_an_id_of_any_type_is_carried_whole(command):
-    polars = pytest.importorskip("polars")
-    n = 30
     start = datetime.datetime(2024, 2, 29, 12, 0, 0, 123456)
-    moments = [start + datetime.timedelta(microseconds=k) for k in range(n)]
-    numbers = [2**53 + k for k in range(n)]  # float64 holds every second one
-    y = [k % 2 for k in range(n)]
-    frame = polars.DataFrame({"x": range(n), "number": numbers, "moment": moments, "y": y})
-    frame.write_parquet("t.parquet")
-    command.succeeds("train", "t.parquet", "--target", "y", "--drop", "number,moment", "--quiet")
-    for name, wanted in (("number", numbers), ("moment", moments)):
-        out = command.succeeds("predict", "model.json", "t.parquet", "--id", name).out
-        assert [row[0] for row in read_csv(out)[1]] == list(map(str, wanted))
-
-
-def test_an_id_with_a_text_too_long_for_an_array_is_one_line(command):
-    rows = "".join(f"{k},a,{k % 2}\n" for k in range(20_000))
-    Path("t.csv").write_text(f"x,id,y\n{rows}1,{'b' * 20_000},1\n")
-    command.succeeds("train", "t.csv", "--target", "y", "--drop", "id", "--rounds", 1, "--quiet")
-    message = command.refuses("predict", "model.json", "t.csv", "--id", "id")
-    assert message.startswith("t.csv: the column 'id' holds a text of 20 000 characters")
-
-
-def test_an_id_is_no_list(command):
-    polars = pytest.importorskip("polars")
-    frame = polars.DataFrame({"x": range(30), "y": [k % 2 for k in range(30)]})
-    frame = frame.with_columns(several=polars.concat_list("x", "y"), both=polars.struct("x", "y"))
-    frame.write_parquet("t.parquet")
-    options = ("--target", "y", "--drop", "several,both", "--quiet")
-    command.succeeds("train", "t.parquet", *options)
-    for name, kind in (("several", "list"), ("both", "struct")):
-        message = command.refuses("predict", "model.json", "t.parquet", "--id", name)
-        assert message.startswith(
-            f"--id: the column '{name}' of t.parquet is of type {kind}; an ID"
-        )
+    columns = {
+        "text": [f"{k:05}" for k in range(30)],
+        "number": [2**53 + k for k in range(30)],  # float64 holds every second one
+        "day": [datetime.date(2024, 1, 1) + datetime.timedelta(days=k) for k in range(30)],
+        "moment": [start + datetime.timedelta(microseconds=k) for k in range(30)],
+    }
+    frame = polars.DataFrame({"x": range(30), **columns, "y": [k % 2 for k in range(30)]})
+    frame.with_columns(several=polars.concat_list("x", "y")).write_parquet("t.parquet")
+    dropped = ",".join([*columns, "several"])
+    command.succeeds("train", "t.parquet", "--target", "y", "--drop", dropped, "--quiet")
+    predict = ("predict", "model.json", "t.parquet", "--force")
+    for name, wanted in {None: range(1, 31), **columns}.items():
+        asked = [] if name is None else ["--id", name]
+        for output in ("out.csv", "out.parquet", "out.npz"):
+            command.succeeds(*predict, *asked, "-o", output)
+        with np.load("out.npz") as arrays:
+            in_arrays = arrays[arrays.files[0]].tolist()
+        in_frame = polars.read_parquet("out.parquet").to_series(0)
+        in_text = [row[0] for row in read_csv(Path("out.csv").read_text())[1]]
+        for found in (in_arrays, in_frame, in_text):
+            assert list(map(str, found)) == list(map(str, wanted))
+    message = command.refuses(*predict, "--id", "several")
+    assert message.startswith("--id: the column 'several' of t.parquet is of type list; an ID")
+    assert "--id: t.parquet has no column 'nobody'" in command.refuses(*predict, "--id", "nobody")

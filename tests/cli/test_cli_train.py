@@ -266,22 +266,6 @@ def test_the_log_loss_is_finite_though_the_probability_of_what_happened_is_0(wei
     assert numbers(found["held-out log-loss"])[0] == pytest.approx(expected, abs=1e-4)
 
 
-def test_rows_of_one_heavy_class_have_figures(command):
-    x = np.arange(40.0)
-    y = (x > 19).astype(int)
-    np.savez(
-        "t.npz",
-        X=x[:, None],
-        y=y,
-        w=np.where(np.isin(np.arange(40), parts(len(y), y)[1]) & (y == 0), 0.0, 1.0),
-    )
-    outcome = command.succeeds("train", "t.npz", "--target", "y", "--weight", "w", "--rounds", 3)
-    assert "the largest class has 1.0000" in outcome.out
-    assert numbers(outcome.row("held-out Brier"))[1] == 0.0
-    assert outcome.row("held-out log-loss").endswith(" give 0.0000")
-    assert "ROC" not in outcome.out
-
-
 def test_a_class_without_weight_is_as_if_it_were_not_there(command):
     X, y = samples(n_classes=3)
     for loss, share in (("exponential", 0.2), ("logistic", 0.2), ("logistic", 0)):

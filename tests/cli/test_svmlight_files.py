@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import subprocess
 import sys
@@ -14,7 +13,6 @@ import pytest
 from command import command_fixture  # noqa: F401
 
 from gpustump import StumpEnsemble
-from gpustump.model.encoding import stored_encoding
 
 NAMES = ["red", "green", "blue", "grey"]
 
@@ -93,16 +91,6 @@ def test_standard_input_may_be_a_sparse_table(command, models, monkeypatch):
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
         command.succeeds("train", data, "--feature-names", "names.txt", *TRAIN, "-o", model)
     assert Path("one.json").read_bytes() == Path("other.json").read_bytes()
-
-
-def test_packed_files_are_read_and_a_damaged_one_is_named(command, models):
-    plain = written(command, "predict", "svm.json", "rows.svm")
-    packed = gzip.compress(Path("rows.svm").read_bytes())
-    Path("rows.libsvm.gz").write_bytes(packed)
-    assert written(command, "predict", "svm.json", "rows.libsvm.gz") == plain
-    Path("rows.libsvm.gz").write_bytes(packed[:-20])
-    message = command.refuses("predict", "svm.json", "rows.libsvm.gz")
-    assert "rows.libsvm.gz is not an intact gzip file" in message
 
 
 def test_the_model_keeps_from_which_number_features_are_counted(command, table):
@@ -194,13 +182,6 @@ def test_a_model_of_text_refuses_a_sparse_file(command, models):
     Path("one.svm").write_text("1 1:1\n")
     message = command.refuses("predict", "words.json", "one.svm")
     assert "one.svm is sparse and holds numbers only" in message
-
-
-@pytest.mark.parametrize("first_index", [2, -1])
-def test_a_damaged_number_of_the_first_feature_is_refused(first_index):
-    details = {"encoding": {"n_columns": 3, "named": False, "first_index": first_index}}
-    with pytest.raises(ValueError, match="no valid encoding: first_index must be 0, 1 or None"):
-        stored_encoding(details, 3)
 
 
 COMMANDS = """

@@ -186,28 +186,9 @@ def test_ends_of_lines_and_a_byte_order_mark_change_nothing():
         assert table.columns[1].distinct() == ["x", "y"]
 
 
-def test_names_are_known_and_columns_refused_before_the_rows_are_read(monkeypatch):
-    asked = []
-
-    def choose(header):
-        asked.append(header.names)
-        raise InputError("no such column")
-
-    monkeypatch.setattr("polars.read_csv", None)
-    with pytest.raises(InputError, match="no such column"):
-        read('a,"b\nc"\n1,2\n', request=Request(choose))
-    assert asked == [["a", "b\nc"]]
-
-
 def test_the_commonest_mark_in_the_first_line_separates():
     assert read('"a, b";c;d,e\n1;2;3\n').names == ["a, b", "c", "d,e"]
     assert read("a\n1\n").names == ["a"]
-
-
-def test_columns_that_are_skipped_keep_their_place():
-    table = read("a,b,c\n1,2,3\n", request=Request(lambda header: Wanted(frozenset({1}))))
-    assert table.names == ["a", "b", "c"]
-    assert [len(one.values) if hasattr(one, "values") else 1 for one in table.columns] == [1, 0, 1]
 
 
 def test_only_line_feeds_end_lines_in_files_with_lone_quotes():
@@ -222,12 +203,6 @@ def test_very_long_names_and_fields_are_read():
     table = read(f'{name},b\n{field},5" x\n1,2\n')
     assert table.names == [name, "b"]
     assert table.columns[0].distinct() == ["1", field]
-
-
-def test_zero_bytes_are_refused_wherever_they_are():
-    text = b"a,b\n" + b"1,2\n" * 30_000 + b"1,\0\0\n"
-    with pytest.raises(InputError, match="is not text: it holds zero bytes"):
-        read(text)
 
 
 def test_the_features_are_a_part_of_the_array_that_was_read():
@@ -458,11 +433,3 @@ def test_a_line_that_is_no_json_is_named():
     for broken in ('{"a":2,"label":', "{'a': 1}"):
         with pytest.raises(InputError, match=r"line 3 is no JSON \("):
             read('{"a":1}\n \n' + broken + '\n{"a":3}\n', "table.jsonl")
-
-
-def test_words_that_count_as_missing_are_named_where_they_are_targets(command):
-    rows = "\n".join(f"{k},{'None' if k % 2 else 'yes'}" for k in range(20))
-    Path("table.csv").write_text(f"a,label\n{rows}\n")
-    message = command.refuses("train", "table.csv", "--target", "label")
-    assert "the target 'label' is 'yes' in every row that has one" in message
-    assert "`gpustump help text` says what counts as missing" in message
