@@ -181,7 +181,9 @@ def _add_train(parser: Parser) -> None:
     add("--decimal", "MARK", _one_of((".", ",")), "the decimal mark of numbers, . or ,")
     add("--date-order", "ORDER", _one_of(DATE_ORDERS), "03/04/24 begins with dmy, mdy or ymd")
     _add_boosting(parser)
-    share = _number("a share of the rows, at least 0 and below 1", lambda own: 0.0 <= own < 1.0)
+    share = _checked(
+        "a share of the rows, at least 0 and below 1", float, lambda own: 0.0 <= own < 1.0
+    )
     add("--test-size", "SHARE", share, "share of the rows held out (default: 0.2)", default=0.2)
     seed = _whole(0, 2**32 - 1)
     add("--seed", "N", seed, "for the random choice of rows (default: 0)", default=0)
@@ -224,7 +226,7 @@ def _add_boosting(parser: Parser) -> None:
     rounds = "the most rounds (default: 100, logistic 200 a class, of quantities 200)"
     add("--rounds", "N", _whole(1), rounds)
     rate = "multiplies votes (default: 1.0, logistic 0.2, of quantities 0.1)"
-    positive = _number("a number above 0", lambda value: 0.0 < value < math.inf)
+    positive = _checked("a number above 0", float, lambda value: 0.0 < value < math.inf)
     add("--learning-rate", "R", positive, rate)
     pairs = f"pairs of features to learn: 10, 3x, auto ({USUAL_SHARE:g}x to {MOST_USUAL})"
     add("--interactions", "N", _interactions, pairs)
@@ -234,7 +236,7 @@ def _add_boosting(parser: Parser) -> None:
     l2 = "shrinks votes that rest on few rows (default: 0.0, logistic 3.0)"
     smooth = "the first N rounds choose among a few random cuts (default: 0)"
     bags = "average N models, each of a random share of the rows (default: 1)"
-    least_0 = _number("a number of at least 0", lambda value: 0.0 <= value < math.inf)
+    least_0 = _checked("a number of at least 0", float, lambda value: 0.0 <= value < math.inf)
     _only_in_full_help(
         add("--multi-class", "HOW", _multi_class, classes),
         add("--l2", "L", least_0, l2),
@@ -424,10 +426,6 @@ def _whole(least: int, most: float = math.inf) -> Callable[[str], int]:
     at_most = "" if most == math.inf else f" and at most {most}"
     wanted = f"a whole number of at least {least}{at_most}"
     return _checked(wanted, int, lambda value: least <= value <= most)
-
-
-def _number(wanted: str, is_right: Callable[[float], bool]) -> Callable[[str], float]:
-    return _checked(wanted, float, is_right)
 
 
 _word = _checked("text", str, is_text)  # bytes of the command line may not be UTF-8

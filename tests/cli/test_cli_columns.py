@@ -46,7 +46,7 @@ def test_known_markers_are_missing_values_and_an_unknown_word_is_asked_about(com
     assert "--numeric names it, but it holds 'x'" in message
 
 
-def test_the_words_for_missing_values_are_known_to_predict_explain_inspect_and_frames(command):
+def test_the_words_for_missing_values_are_known_to_predict_explain_and_inspect(command):
     write({7: "x", 90: "-999"})
     train(command, "--missing", "x", "--missing=-999", "--quiet")
     details = json.loads(Path("model.json").read_text())["details"]
@@ -59,16 +59,9 @@ def test_the_words_for_missing_values_are_known_to_predict_explain_inspect_and_f
         found = {Path(f"{do}_{n}.csv").read_bytes() for n in ("table", "empty", "other")}
         assert len(found) == 1
     command.succeeds("inspect", "model.json", "--data", "table.csv")
-    model = StumpEnsemble.load("model.json")
-    expected = model.predict_proba(pandas.read_csv("empty.csv")[["x", "other"]])
-    frame = pandas.read_csv("table.csv")[["x", "other"]]
-    assert not pandas.api.types.is_numeric_dtype(frame["x"])
-    assert np.array_equal(model.predict_proba(frame), expected)
     numbers = pandas.read_csv("table.csv", na_values=["x"])[["x", "other"]]
     assert (numbers["x"] == -999).sum() == 1
-    assert np.array_equal(model.predict_proba(numbers), expected)
-    arrays = numbers.to_numpy()
-    np.savez("table.npz", X=arrays, names=["x", "other"])
+    np.savez("table.npz", X=numbers.to_numpy(), names=["x", "other"])
     command.succeeds("predict", "model.json", "table.npz", "-o", "arrays.csv")
     assert Path("arrays.csv").read_bytes() == Path("predict_empty.csv").read_bytes()
 

@@ -122,18 +122,13 @@ def test_text_that_is_no_table_is_refused(command):
 
 OPTION_REFUSALS = {
     ("--rounds", "0"): "--rounds: must be a whole number of at least 1; got '0'",
-    ("--rounds", "1.5"): "--rounds: must be a whole number of at least 1; got '1.5'",
     ("--rounds",): "--rounds: expected one argument",
     ("--learning-rate", "0"): "--learning-rate: must be a number above 0; got '0'",
-    ("--learning-rate", "inf"): "--learning-rate: must be a number above 0; got 'inf'",
     ("--test-size", "1.5"): "--test-size: must be a share of the rows, at least 0 and below 1",
-    ("--test-size", "nan"): "--test-size: must be a share",
     ("--test-size", "0.999"): "the rows cannot be split by --test-size 0.999: ",
-    ("--seed", "-1"): "--seed: must be a whole number of at least 0",
     ("--device", "gpu"): "device must be 'auto', 'cpu', 'cuda' or 'cuda:N'; got 'gpu'",
     ("--lerning-rate", "1"): "'--lerning-rate'. Did you mean '--learning-rate'?",
     ("--target", "y"): "--target needs DATA",
-    ("--weight", "w"): "--weight needs DATA",
     ("--feature-names", "names.txt"): "--feature-names needs DATA",
     ("--drop", "mean radus"): "no column 'mean radus'",
     ("-o", ""): "--output needs the name of a file",
@@ -148,7 +143,6 @@ OPTION_REFUSALS = {
 COMMAND_REFUSALS = {
     "trian": "unknown command 'trian'; the commands are train, predict, explain, inspect, audit, "
     "export, devices, kernels, help. Did you mean 'train'?",
-    "table.npy": "unknown command 'table.npy'; the commands are train",
     "train --xyz": "unexpected argument '--xyz' (see gpustump train --help)",
     "train a.npy b.npy": "unexpected argument 'b.npy'",
     "train table.npy": "--target COLUMN is needed: which column is to be predicted? Columns count",

@@ -14,10 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_wine
 
-from gpustump import LogitBoostClassifier, Member, Split, Stump, StumpEnsemble
+from gpustump import LogitBoostClassifier, Member, Split, StumpEnsemble
 from gpustump.cli.summary.row import WIDTH, bars
 from gpustump.cli.wording import told_apart
-from gpustump.model.encoding import Encoding, InputColumn
 from gpustump.model.members import RegionMember
 
 UNITS = 2.0**-36
@@ -135,22 +134,6 @@ def test_lines_hold_the_librarys_contributions_the_largest_first(command, cancer
     assert outcome.row("predicted") == model.predict(cancer[6:7])[0]
 
 
-def test_the_features_beyond_top_are_summed(command, cancer):
-    model = StumpEnsemble.load("model.json")
-    found = table(command.succeeds("explain", "model.json", "table.npy", "--row", 7).out)
-    n_adding = int(np.count_nonzero(model.explain(cancer[6:7])[0, :-1]))
-    less = table(command.succeeds("explain", "model.json", "table.npy", "--row", 7, "--top", 3).out)
-    shown = list(found.values())[:3]
-    rest = f"{n_adding - 3} others: --top {n_adding}"
-    assert list(less)[:4] == [*list(found)[:3], rest]
-    assert list(less.values())[:3] == shown
-    assert less[rest] == pytest.approx(found["score"] - found["(intercept)"] - sum(shown), abs=0.01)
-    (one_more,) = command.succeeds(
-        *("explain", "model.json", "table.npy", "--row", 7, "--top", n_adding - 1)
-    ).out.split("\n\n")[1:]
-    assert "others" not in one_more  # a sum of one is no shorter
-
-
 def test_of_several_classes_the_predicted_one_is_explained_unless_one_is_named(command):
     model = three_classes()
     rows = np.load("pair.npy")
@@ -195,52 +178,6 @@ def test_of_a_bagged_model_the_spread_of_its_bags_stands_beside(command):
     assert outcome.row("over 3 bags") == f"{label} {min(shares):.4f} to {max(shares):.4f}"
 
 
-def test_values_read_as_they_were_written_and_a_text_column_is_one_feature(command):
-    pytest.importorskip("polars")
-    columns = (
-        InputColumn("colour", 0, "category", ("blue", "red")),
-        InputColumn("day", 1, "date"),
-        InputColumn("flag", 2, "boolean"),
-        InputColumn("year", 3, "number"),
-    )
-    encoding = Encoding(columns, 4, named=True)
-    stumps = tuple(Stump(j, 0.5, 1, 1, 0.1) for j in range(5))
-    votes = (1.0, 0.5, 4.0, 3.0, 2.0)
-    model = StumpEnsemble(
-        (Member(stumps, votes),),
-        5,
-        feature_names=encoding.feature_names,
-        details={"encoding": encoding.as_details()},
-    )
-    model.save("model.json")
-    (command.folder / "t.csv").write_text(
-        "colour,day,flag,year\nred,2024-02-29,true,1998\n,1969-12-31,false,\ngreen,,,0.25\n"
-    )
-    found = []
-    for number in (1, 2, 3):
-        out = command("explain", "model.json", "t.csv", "--row", number).out
-        lines = [line.split()[:3] for line in out.split("\n\n")[1].splitlines()[1:5]]
-        found.append({name: (value, float(amount)) for name, value, amount in lines})
-    assert found[0] == {
-        "day": ("2024-02-29", -4.0),
-        "flag": ("true", -3.0),
-        "year": ("1998", -2.0),
-        "colour": ("red", 0.5),
-    }
-    assert found[1] == {
-        "day": ("1969-12-31", 4.0),
-        "flag": ("false", 3.0),
-        "year": ("missing", 2.0),
-        "colour": ("missing", 1.5),
-    }
-    assert found[2] == {
-        "day": ("missing", 4.0),
-        "flag": ("missing", 3.0),
-        "year": ("0.25", 2.0),
-        "colour": ("(other)", 1.5),
-    }
-
-
 TABLE_REFUSED = [
     ("table.npy", "x.txt", "must end in .csv"),
     ("narrow.npy", "out.csv", "has 4 columns, but the model needs its 30"),
@@ -248,8 +185,6 @@ TABLE_REFUSED = [
 
 REFUSED = [
     (("--row", 4), "--row 4: pair.npy has 3 rows; they are counted from 1"),
-    (("--row", 0), "argument --row: must be a whole number of at least 1; got '0'"),
-    (("--row", 1, "--top", 0), "argument --top: must be a whole number of at least 1"),
     (
         ("--row", 1, "--class", "oaks"),
         "'oaks' is none of the model's classes: 'ash', 'elm', 'oak'. Did you mean 'oak'?",

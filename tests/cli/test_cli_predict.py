@@ -114,39 +114,6 @@ def test_missing_columns_are_named(command, table):
     assert message.endswith("'colour'. Did you mean 'color'?")
 
 
-def test_values_never_seen_count_as_none_of_the_known_and_are_reported(command, table):
-    import polars
-
-    new = table.with_columns(
-        colour=polars.when(polars.col("colour") == "red")
-        .then(polars.lit("pink"))
-        .otherwise(polars.col("colour"))
-    )
-    new.write_csv("new.csv")
-    n_new = new["colour"].to_list().count("pink")
-    outcome = command("predict", "model.json", "new.csv", "-o", "out.csv")
-    assert outcome.code == 0
-    assert outcome.err == (
-        f"gpustump: 'colour' has values that were not in training in {n_new} rows, such as "
-        "'pink'; none of its features is 1 there\n"
-    )
-    _, rows = read_csv((command.folder / "out.csv").read_text())
-    assert [row[1] for row in rows] == (
-        StumpEnsemble.load("model.json").predict(features(new)).tolist()
-    )
-
-
-def test_a_column_of_another_kind_is_refused(command, table):
-    import polars
-
-    table.with_columns(x=polars.lit("tall")).write_csv("new.csv")
-    message = command.refuses("predict", "model.json", "new.csv", "-o", "out.csv")
-    assert message == (
-        "new.csv: column 'x' held numbers in training, but here it holds text, for example 'tall'. "
-        "Turn it into numbers, as in training."
-    )
-
-
 def test_arrays_without_names_are_taken_by_position(command):
     random = np.random.default_rng(5)
     X, y = random.normal(size=(90, 4)), random.integers(0, 2, 90)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import itertools
 import os
 import shutil
 import stat
@@ -23,8 +24,10 @@ from dataclasses import replace
 
 from gpustump.cli.errors import InputError, system_errors_at
 from gpustump.cli.read import svmlight
-from gpustump.cli.read.packed import COMPRESSIONS, without_compression
+from gpustump.cli.read.binary import read_arrays, read_ipc, read_parquet
+from gpustump.cli.read.packed import without_compression
 from gpustump.cli.read.table import InputTable, Request
+from gpustump.cli.read.text import read_csv, read_json_lines
 from gpustump.data.readable import is_text
 from gpustump.model.model_file import ModelFileError
 
@@ -46,12 +49,15 @@ BINARY_FORMATS = {
 }
 """What files of each format begin with; compressed text is taken for CSV."""
 
-TEXTS = (".csv", ".tsv", ".jsonl", ".ndjson", *svmlight.ENDINGS)
-ENDINGS = (
-    *(kind + packed for kind in TEXTS for packed in ("", *COMPRESSIONS)),
-    *(".parquet", ".pq", ".feather", ".arrow", ".ipc", ".npy", ".npz"),
-)
-"""What the name of a table ends in."""
+_READERS: dict[tuple[str, ...], Callable[[str, Request], InputTable]] = {
+    (".csv", ".tsv"): read_csv,
+    (".jsonl", ".ndjson"): read_json_lines,
+    svmlight.ENDINGS: svmlight.read_svmlight,
+    (".parquet", ".pq"): read_parquet,
+    (".feather", ".arrow", ".ipc"): read_ipc,
+    (".npy", ".npz"): read_arrays,
+}
+"""What reads a table, by the ending of its name, after which that of a compression may stand."""
 
 _BYTE_ORDER_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
@@ -152,34 +158,15 @@ def _read(path: str, request: Request) -> InputTable:
     return read(path, request)
 
 
-_PARQUET, _IPC, _ARRAYS = (".parquet", ".pq"), (".feather", ".arrow", ".ipc"), (".npy", ".npz")
-
-
 def holds_values(path: str) -> bool:
     """Whether a file holds values, and not text from which they are read."""
-    return path.lower().endswith((*_PARQUET, *_IPC, *_ARRAYS))
+    return _reader(path) in (read_parquet, read_ipc, read_arrays)
 
 
 def _reader(path: str) -> Callable[[str, Request], InputTable]:
-    name = path.lower()
-    if without_compression(name).endswith((".csv", ".tsv")):
-        from gpustump.cli.read.text import read_csv
-
-        return read_csv
-    if without_compression(name).endswith((".jsonl", ".ndjson")):
-        from gpustump.cli.read.text import read_json_lines
-
-        return read_json_lines
-    if svmlight.is_svmlight(name):
-        return svmlight.read_svmlight
-    from gpustump.cli.read import binary
-
-    if name.endswith(_PARQUET):
-        return binary.read_parquet
-    if name.endswith(_IPC):
-        return binary.read_ipc
-    if name.endswith(_ARRAYS):
-        return binary.read_arrays
+    for endings, read in _READERS.items():
+        if without_compression(path).endswith(endings):
+            return read
     if os.path.exists(path):
         raise InputError(
             f"{path}: the name must end in that of its format, such as .csv, .tsv, .parquet, "
@@ -248,9 +235,10 @@ def _remove(path: str) -> None:
 
 
 def _ending_of_table(name: str, head: bytes) -> str:
-    for ending in sorted(ENDINGS, key=len, reverse=True):
-        if name.lower().endswith(ending):
-            return ending
+    bare = without_compression(name)
+    for ending in itertools.chain(*_READERS):
+        if bare.endswith(ending):
+            return ending + name.lower().removeprefix(bare)
     for mark, ending in BINARY_FORMATS.items():
         if head.startswith(mark):
             return ending
