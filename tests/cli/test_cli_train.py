@@ -15,7 +15,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.metrics import accuracy_score, brier_score_loss, log_loss, roc_auc_score
 
 from gpustump import AdaBoostClassifier, Member, Stump, StumpEnsemble
-from gpustump.cli.columns.training import Part
+from gpustump.cli.columns.training import TrainingData
 from gpustump.cli.read.files import read_table
 from gpustump.cli.summary.held_out import ScoredPart, about_held_out
 from gpustump.engines import announcements
@@ -259,9 +259,10 @@ def test_it_states_scikit_learns_figures_and_those_that_shares_alone_give(
 def test_the_log_loss_is_finite_though_the_probability_of_what_happened_is_0(weights):
     model = StumpEnsemble((Member((Stump(0, 0.5, -1, 1, 0.1),), (400.0,)),), 1, ("no", "yes"))
     X = np.asarray([[0.0], [1.0], [1.0], [0.0]])
-    part = Part(X, np.arange(4), np.asarray(["no", "yes", "no", "no"]), weights)
+    y = np.asarray(["no", "yes", "no", "no"])
+    part = ScoredPart.of(model, TrainingData("t", "y", X, y, weights, None, 0), np.arange(4))
     assert model.predict_proba(X)[2, 0] == 0.0
-    found = dict(about_held_out(ScoredPart.of(model, part), "exponential"))
+    found = dict(about_held_out(part, "exponential"))
     expected = 800 / 4 if weights is None else 800 * 3 / 1e300
     assert numbers(found["held-out log-loss"])[0] == pytest.approx(expected, abs=1e-4)
 
@@ -294,7 +295,8 @@ def test_a_class_that_no_held_out_row_has_has_no_area():
     X, y = random.normal(size=(60, 1)), np.repeat(["a", "b", "c"], 20)
     model = AdaBoostClassifier(n_estimators=3).fit(X, y).model_
     rows = np.arange(40)
-    found = dict(about_held_out(ScoredPart.of(model, Part(X, rows, y[rows], None)), "exponential"))
+    part = ScoredPart.of(model, TrainingData("t", "y", X, y, None, None, 0), rows)
+    found = dict(about_held_out(part, "exponential"))
     areas = [
         roc_auc_score(y[rows] == own, model.predict_proba(X[rows])[:, k])
         for k, own in enumerate("ab")

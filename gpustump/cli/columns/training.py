@@ -10,7 +10,7 @@ import argparse
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -49,13 +49,7 @@ from gpustump.data.readable import (
 )
 from gpustump.model.encoding import NUMBERED, Encoding, InputColumn, encode
 
-if TYPE_CHECKING:
-    from gpustump import StumpEnsemble
-
 NO_OFFSETS = Offsets()
-
-_BLOCK_ROWS = 2**16
-"""Number of rows that are copied out of the table together."""
 
 
 @dataclass(frozen=True)
@@ -90,43 +84,6 @@ class TrainingData:
     notes: tuple[str, ...] = ()
     is_quantity: bool = False
     offsets: Offsets = NO_OFFSETS
-
-
-@dataclass(frozen=True)
-class Part:
-    """Some of the rows: those to train on, or those held out.
-
-    The table is not copied, as it may be a file larger than the memory.
-
-    Attributes
-    ----------
-    X : ndarray (n_rows, n_features)
-        The whole table.
-    rows : ndarray (n_part,) of int64
-        Which of its rows.
-    y : ndarray (n_part,)
-    weights : ndarray (n_part,) or None
-    offsets : Offsets
-    """
-
-    X: np.ndarray
-    rows: np.ndarray
-    y: np.ndarray
-    weights: np.ndarray | None
-    offsets: Offsets = NO_OFFSETS
-
-    def in_rows(self, places: np.ndarray) -> Part:
-        """Some of these rows, by their places among them."""
-        weights = None if self.weights is None else self.weights[places]
-        offsets = self.offsets.in_rows(places)
-        return Part(self.X, self.rows[places], self.y[places], weights, offsets)
-
-    def scores(self, model: StumpEnsemble) -> np.ndarray:
-        """The model's decision values for these rows, with what is known of them."""
-        starts = range(0, len(self.rows), _BLOCK_ROWS)
-        blocks = [self.rows[start : start + _BLOCK_ROWS] for start in starts]
-        own = np.concatenate([model.decision_function(self.X[rows]) for rows in blocks])
-        return self.offsets.added(own, model)
 
 
 def read_training_data(arguments: argparse.Namespace) -> TrainingData:
@@ -358,8 +315,8 @@ def _positions(table: InputTable, options: list[str], option: str) -> frozenset[
     return frozenset(found)
 
 
-def split(data: TrainingData, share: float, seed: int) -> tuple[Part, Part | None]:
-    """The rows to train on, and a share of all rows that is held out, if it is not 0.
+def split(data: TrainingData, share: float, seed: int) -> tuple[np.ndarray, np.ndarray | None]:
+    """The numbers of the rows to train on, and of a share that is held out, if it is not 0.
 
     Raises
     ------
@@ -367,10 +324,7 @@ def split(data: TrainingData, share: float, seed: int) -> tuple[Part, Part | Non
         If one of the parts would lack a class, or have no row.
     """
     rows, held_out = split_rows(data, share, seed)
-    whole = Part(data.X, np.arange(len(data.y)), data.y, data.weights, data.offsets)
-    if held_out is None:
-        return whole.in_rows(rows), None
-    if data.weights is not None and not data.is_quantity:
+    if held_out is not None and data.weights is not None and not data.is_quantity:
         counts = data.weights > 0.0
         lost = np.setdiff1d(data.y[held_out][counts[held_out]], data.y[rows][counts[rows]])
         if len(lost):
@@ -378,7 +332,7 @@ def split(data: TrainingData, share: float, seed: int) -> tuple[Part, Part | Non
                 f"the rows of the class {listed(lost.tolist())} that have a weight are all held "
                 "out; choose another --seed, or --test-size 0."
             )
-    return whole.in_rows(rows), whole.in_rows(held_out)
+    return rows, held_out
 
 
 def split_rows(data: TrainingData, share: float, seed: int) -> tuple[np.ndarray, np.ndarray | None]:
@@ -424,20 +378,20 @@ def held_out_in_training(details: Mapping[str, Any]) -> tuple[float, int] | None
     )
 
 
-def weights_of(data: TrainingData, part: Part) -> np.ndarray | None:
-    """Weights with which a fit on all rows is a fit on a part: 0 for the other rows.
+def weights_of(data: TrainingData, rows: np.ndarray) -> np.ndarray | None:
+    """Weights with which a fit on all rows is a fit on some: 0 for the others.
 
     So the table is not copied.
 
     Returns
     -------
     ndarray (n_rows,) of float64, or None
-        None if the part has all rows, and there are no weights.
+        None if these are all rows, and there are no weights.
     """
-    if len(part.rows) == len(data.y):
-        return part.weights
+    if len(rows) == len(data.y):
+        return data.weights
     weights = np.zeros(len(data.y))
-    weights[part.rows] = 1.0 if part.weights is None else part.weights
+    weights[rows] = 1.0 if data.weights is None else data.weights[rows]
     return weights
 
 

@@ -14,12 +14,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from gpustump import __version__
 from gpustump.cli import checkpoint
 from gpustump.cli.checkpoint import rounds_in, telling_of_the_rounds
 from gpustump.cli.columns.targets import OtherColumns
 from gpustump.cli.columns.training import (
-    Part,
     TrainingData,
     by_feature,
     constraints_of,
@@ -117,12 +118,12 @@ def _trained(arguments: argparse.Namespace) -> FinishedTraining:
 
 def _fitted(
     data: TrainingData,
-    part: Part,
+    rows: np.ndarray,
     loss: Loss,
     constraints: Mapping[str, int],
     arguments: argparse.Namespace,
 ) -> BoostedEstimator:
-    """Train on a part of the rows: the others get weight zero, so that the table is not copied."""
+    """Train on some of the rows: the others get weight zero, so that the table is not copied."""
     wanted = estimator_of(
         arguments,
         loss,
@@ -134,5 +135,5 @@ def _fitted(
     )
     offsets = {name: own for name, own in data.offsets._asdict().items() if own is not None}
     with as_input_error():
-        wanted.fit(data.X, data.y, weights_of(data, part), **offsets)
+        wanted.fit(data.X, data.y, weights_of(data, rows), **offsets)
     return wanted

@@ -41,9 +41,6 @@ class UnreadColumn(ArrayColumn):
 
     values: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.float32))
 
-    def missing(self) -> np.ndarray:
-        raise AssertionError(f"the column {quoted(self.name)} was not read")
-
     def with_rows(self, mask: np.ndarray) -> UnreadColumn:
         return self
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from gpustump.cli.columns.training import Part
+from gpustump.cli.columns.targets import Offsets
+from gpustump.cli.columns.training import TrainingData
 from gpustump.cli.method import Loss
 from gpustump.cli.wording import aligned_lines, label_text, number_text
 from gpustump.data.labels import class_numbers
@@ -19,67 +20,87 @@ from gpustump.data.weights import SMALLEST
 from gpustump.model.ensemble import StumpEnsemble
 from gpustump.theory.bounds import effective_size, wilson_interval
 
+_BLOCK_ROWS = 2**16
+"""Number of rows that are copied out of the table together."""
+
 CLASSES_SHOWN = 6
 """Classes that are told of one by one, the largest."""
 
 
 @dataclass(frozen=True)
 class ScoredPart:
-    """Rows, and what a model makes of them.
+    """Some rows of a table, and what a model makes of them.
 
     Attributes
     ----------
     model : StumpEnsemble
-    part : Part
-        Its weights are at most 1, so that sums stay finite.
+    data : TrainingData
+        The whole table, which may be a file larger than the memory, and is not copied.
+    rows : ndarray (n_rows,) of int64
+        Which of its rows.
+    weights : ndarray (n_rows,) of float64, or None
+        At most 1, so that sums stay finite.
     """
 
     model: StumpEnsemble
-    part: Part
+    data: TrainingData
+    rows: np.ndarray
+    weights: np.ndarray | None
 
     @classmethod
-    def of(cls, model: StumpEnsemble, part: Part) -> ScoredPart | None:
+    def of(cls, model: StumpEnsemble, data: TrainingData, rows: np.ndarray) -> ScoredPart | None:
         """Those rows that training would count, of some; None if all of their weights are zero."""
-        if part.weights is not None:
-            counts = np.flatnonzero(part.weights >= SMALLEST["float64"])
-            if not len(counts):
-                return None
-            weights = part.weights[counts]
-            part = replace(part.in_rows(counts), weights=weights / weights.max())
-        return cls(model, part)
+        if data.weights is None:
+            return cls(model, data, rows, None)
+        rows = rows[data.weights[rows] >= SMALLEST["float64"]]
+        weights = data.weights[rows]
+        return cls(model, data, rows, weights / weights.max()) if len(rows) else None
+
+    @cached_property
+    def y(self) -> np.ndarray:
+        """The targets, (n_rows,)."""
+        return np.asarray(self.data.y[self.rows])
+
+    @cached_property
+    def offsets(self) -> Offsets:
+        """What is known of the rows."""
+        return self.data.offsets.in_rows(self.rows)
 
     @cached_property
     def scores(self) -> np.ndarray:
-        """The model's scores, (n_rows,) or (n_rows, n_classes)."""
-        return self.part.scores(self.model)
+        """The model's scores, with what is known of the rows, (n_rows,) or (n_rows, n_classes)."""
+        starts = range(0, len(self.rows), _BLOCK_ROWS)
+        blocks = [self.rows[start : start + _BLOCK_ROWS] for start in starts]
+        own = [self.model.decision_function(self.data.X[rows]) for rows in blocks]
+        return self.offsets.added(np.concatenate(own), self.model)
 
     @cached_property
     def true(self) -> np.ndarray:
         """The number of each row's class, (n_rows,)."""
-        return class_numbers(self.model.classes, self.part.y, self.scores)
+        return class_numbers(self.model.classes, self.y, self.scores)
 
     @cached_property
     def shares(self) -> np.ndarray:
         """Each class's share of the weight, (n_classes,)."""
-        weight = np.bincount(self.true, self.part.weights, minlength=len(self.model.classes))
+        weight = np.bincount(self.true, self.weights, minlength=len(self.model.classes))
         return np.asarray(weight / weight.sum())
 
     @property
     def weighted(self) -> str:
         """What follows a weighted figure."""
-        return "" if self.part.weights is None else ", weighted"
+        return "" if self.weights is None else ", weighted"
 
     @property
     def accuracy(self) -> float:
         """The share of the weight whose class is predicted."""
-        right = self.model.labels_of(self.scores) == self.part.y
-        return float(np.average(right, weights=self.part.weights))
+        right = self.model.labels_of(self.scores) == self.y
+        return float(np.average(right, weights=self.weights))
 
     @property
     def log_loss(self) -> float:
         """The mean of -ln P, where P is the probability of a row's class; it is finite."""
         logs = self.model.log_probabilities_of(self.scores)[np.arange(len(self.true)), self.true]
-        return 0.0 - float(np.average(logs, weights=self.part.weights))
+        return 0.0 - float(np.average(logs, weights=self.weights))
 
     @property
     def log_loss_of_shares(self) -> float:
@@ -114,7 +135,7 @@ def _about_accuracy(held_out: ScoredPart) -> list[tuple[str, str]]:
     too wide; it never makes few rows look precise.
     """
     right, largest = held_out.accuracy, float(held_out.shares.max())
-    weights = held_out.part.weights
+    weights = held_out.weights
     n_rows = len(held_out.true) if weights is None else effective_size(weights)
     low, high = wilson_interval(right, n_rows)
     interval = f"{right:.4f} (95%: {low:.4f}..{high:.4f})"
@@ -138,7 +159,7 @@ def _about_recall(held_out: ScoredPart) -> list[tuple[str, str]]:
     shown, n_more = order[:CLASSES_SHOWN], len(order) - CLASSES_SHOWN
     precision, recall, _, _ = precision_recall_fscore_support(
         held_out.true, model.class_indices(held_out.scores), labels=shown,
-        sample_weight=held_out.part.weights, zero_division=np.nan,
+        sample_weight=held_out.weights, zero_division=np.nan,
     )  # fmt: skip
     rows = [
         (
@@ -165,7 +186,7 @@ def _about_probabilities(held_out: ScoredPart) -> list[tuple[str, str]]:
 
     def brier(probabilities: np.ndarray) -> float:
         errors = ((probabilities - is_true) ** 2).sum(axis=1)
-        return float(np.average(errors, weights=held_out.part.weights)) / (1 + model.is_binary)
+        return float(np.average(errors, weights=held_out.weights)) / (1 + model.is_binary)
 
     own, of_shares = brier(model.probabilities_of(held_out.scores)), brier(held_out.shares)
     alone = f"{weighted}; the classes' shares alone give"
@@ -180,7 +201,7 @@ def _about_ranks(held_out: ScoredPart) -> list[tuple[str, str]]:
     mean over those classes that some rows, but not all, have."""
     from sklearn.metrics import average_precision_score, roc_auc_score
 
-    model, weights = held_out.model, held_out.part.weights
+    model, weights = held_out.model, held_out.weights
     if model.is_binary:
         columns, over, of = {1: held_out.scores}, "", f" of {label_text(model.classes[1])}"
     else:
@@ -232,10 +253,9 @@ def about_errors(scored: ScoredPart, loss: str, which: str) -> list[tuple[str, s
 
 
 def _rows(scored: ScoredPart) -> _Rows:
-    model, part = scored.model, scored.part
-    own = np.asarray(model.quantities_of(scored.scores))
-    predicted, true, weights = part.offsets.applied(own, model), part.y, part.weights
-    exposure = part.offsets.exposure
+    own = np.asarray(scored.model.quantities_of(scored.scores))
+    predicted = scored.offsets.applied(own, scored.model)
+    true, weights, exposure = scored.y, scored.weights, scored.offsets.exposure
     if exposure is not None:
         predicted, true = predicted / exposure, true / exposure
         weights = exposure if weights is None else weights * exposure

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpustump.cli.columns.model import with_shown_names
-from gpustump.cli.columns.training import Part, TrainingData, as_text
+from gpustump.cli.columns.training import TrainingData, as_text
 from gpustump.cli.method import Loss
 from gpustump.cli.summary.held_out import (
     CLASSES_SHOWN,
@@ -52,8 +52,8 @@ class FinishedTraining:
     model : StumpEnsemble
         Its model, as it is saved: with the features' names.
     data : TrainingData
-    trained, held_out : Part
-        None if no rows are held out.
+    trained, held_out : ndarray of int64
+        The numbers of rows; None if no rows are held out.
     seconds : float
         How long the fit took.
     loss : str
@@ -65,8 +65,8 @@ class FinishedTraining:
     estimator: BoostedEstimator
     model: StumpEnsemble
     data: TrainingData
-    trained: Part
-    held_out: Part | None
+    trained: np.ndarray
+    held_out: np.ndarray | None
     seconds: float
     loss: Loss
     monotone: Mapping[str, int]
@@ -74,15 +74,15 @@ class FinishedTraining:
 
 def summary(training: FinishedTraining) -> list[tuple[str, str]]:
     """Names and values; an empty name continues the value above."""
-    model, part = training.model, training.held_out
-    scored = None if part is None else ScoredPart.of(model, part)
-    trained = ScoredPart.of(model, training.trained)
+    model, data, held_out = training.model, training.data, training.held_out
+    scored = None if held_out is None else ScoredPart.of(model, data, held_out)
+    trained = ScoredPart.of(model, data, training.trained)
     assert trained is not None  # no weights that are all zero are trained on
     return [
         *_about_data(training),
         *_about_method(training),
         *_about_rounds(training, trained),
-        *([] if part is None else about_held_out(scored, training.loss)),
+        *([] if held_out is None else about_held_out(scored, training.loss)),
         *_about_features(training),
         *_about_pairs(training),
         ("time", f"{training.seconds:.2f} s to fit, on {training.estimator.device_}"),
@@ -129,8 +129,8 @@ def _quantity(data: TrainingData) -> tuple[str, str]:
 def _split_of_rows(training: FinishedTraining) -> str:
     parts = []
     if training.held_out is not None:
-        parts.append(f"{thousands(len(training.trained.y))} to train on")
-        parts.append(f"{thousands(len(training.held_out.y))} held out")
+        parts.append(f"{thousands(len(training.trained))} to train on")
+        parts.append(f"{thousands(len(training.held_out))} held out")
     if training.data.n_without_target:
         parts.append(f"{thousands(training.data.n_without_target)} without a target left out")
     return ": " + ", ".join(parts) if parts else ""
