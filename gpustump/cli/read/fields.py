@@ -107,10 +107,12 @@ def plain_numbers(frame: Any, rules: Rules, known: Collection[str]) -> dict[str,
     likely = _cast(others.head(_LOOKED_AT), pl.Int64)  # saves a try with all rows of the others
     integers = _cast(others.select(list(likely)), pl.Int64)
     floats = _cast(others.drop(list(integers)), pl.Float64)
-    for name, values in (integers | floats).items():
-        if name in known or not _are_codes(frame[name]):
-            found[name] = Numbers(values)
-    return found
+    numbers = floats | {
+        name: values
+        for name, values in integers.items()
+        if name in known or not _are_codes(frame[name])
+    }
+    return found | {name: Numbers(values) for name, values in numbers.items()}
 
 
 def _null_counts(frame: Any) -> dict[str, int]:

@@ -83,8 +83,7 @@ def read_csv(path: str, request: Request) -> InputTable:
     del text
     numbers, texts = _fields(frame, form, wanted)
     written = [form.names[j] for j, own in numbers.items() if own.is_written]
-    is_open = request.decimals is None
-    doubts = {form.names[j]: own.doubt for j, own in numbers.items() if own.doubt and is_open}
+    doubts = {form.names[j]: own.doubt for j, own in numbers.items() if own.doubt is not None}
     found = _columns(form, len(frame), numbers, texts)
     table = replace(
         header,
@@ -228,9 +227,9 @@ def _frame(form: _Format, text: bytes) -> Any:
     """
     import polars as pl
 
-    has_blank_lines = len(form.names) > 1 and re.search(rb"\n\r?\n", text) is not None
+    has_blank_lines = len(form.names) > 1 and (b"\n\n" in text or b"\n\r\n" in text)
     if not has_blank_lines and text.count(b'"') % 2 == 0:
-        with contextlib.suppress(pl.exceptions.PolarsError):
+        with contextlib.suppress(pl.exceptions.PolarsError, pl.exceptions.PanicException):
             return _parsed(form, text + b"\n")  # else a separator at its end is nothing
     with explained(form.path, "CSV"):
         return _parsed(form, _rewritten(form, text))
@@ -312,9 +311,10 @@ def _fields(
 
 
 def _columns(
-    form: _Format, n_rows: int, numbers: Mapping[int, Numbers], texts: Mapping[int, Typed]
+    form: _Format, n_rows: int, numbers: dict[int, Numbers], texts: dict[int, Typed]
 ) -> dict[int, Column]:
-    """The columns. Those of numbers become one array, so that features need no further copy."""
+    """The columns. Those of numbers become one array, so that features need no further copy; they
+    are taken out of `numbers`, which frees their memory."""
     import narwhals.stable.v2 as nw
     import polars as pl
 
@@ -322,11 +322,11 @@ def _columns(
     matrix = np.empty((n_rows, len(together)), order="F")
     found: dict[int, Column] = {}
     for k, j in enumerate(together):
-        matrix[:, k] = numbers[j].values.cast(pl.Float64).to_numpy()  # NaN: there is no value
+        matrix[:, k] = numbers.pop(j).values.cast(pl.Float64).to_numpy()  # NaN: there is no value
         found[j] = ArrayColumn(form.names[j], matrix[:, k])
-    for j, own in (dict(numbers) | dict(texts)).items():
-        if j not in found:
-            found[j] = FrameColumn(form.names[j], nw.from_native(own.values, series_only=True))
+    rest: dict[int, Numbers | Typed] = {**numbers, **texts}
+    for j, own in rest.items():
+        found[j] = FrameColumn(form.names[j], nw.from_native(own.values, series_only=True))
     return found
 
 

@@ -33,7 +33,10 @@ def _member_rules(model: StumpEnsemble, number: int, n_rules: int) -> list[str]:
     if model.n_outputs > 1 and not is_shared:
         title = [f"{label_text(model.classes[number])} against the rest"]
     if not len(member):
-        return [*title, _without_stumps(model, member)]
+        alike = (
+            "follows from pairs of features alone" if model.pairs else "is the same for every row"
+        )
+        return [*title, f"no stumps: the score {alike}"]
     if not n_rules:
         return []
     shown = member.truncated(n_rules)
@@ -47,14 +50,6 @@ def _member_rules(model: StumpEnsemble, number: int, n_rules: int) -> list[str]:
     if n_more > 0:
         lines.append(f"and {counted(n_more, 'rule')} more: --rounds {len(member)}")
     return [*title, *lines]
-
-
-def _without_stumps(model: StumpEnsemble, member: Member | RegionMember) -> str:
-    if isinstance(member, Member):
-        return "no stump is better than chance"
-    if model.pairs:
-        return "no stumps: the score follows from pairs of features alone"
-    return "no stumps: the score is the same for every row"
 
 
 def _labels(model: StumpEnsemble, number: int) -> dict[int, str]:
