@@ -62,14 +62,8 @@ def told_apart(names: Sequence[str], form: str) -> list[str]:
     return list(found)
 
 
-def name_value_lines(rows: Sequence[tuple[str, str]]) -> list[str]:
-    """Names and values in two columns; an empty name continues the value above."""
-    width = max(_width(name) for name, _ in rows)
-    return [f"{_padded(name, width)}  {printable(value)}".rstrip() for name, value in rows]
-
-
 def aligned_lines(rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> list[str]:
-    """Rows of cells as lines; each column is as wide as its widest cell.
+    """Rows of cells, such as names and values, as lines; each column is as wide as its widest cell.
 
     Parameters
     ----------

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -127,18 +126,11 @@ def read_features(path: str, model: StumpEnsemble, *, may_be_empty: bool = False
     return features_in(read_for_model(path, model, may_be_empty=may_be_empty), model)
 
 
-class TableToPredict(NamedTuple):
-    """The features (n_rows, n_features), what is known of the rows, and an ID (n_rows,) of each."""
-
-    X: np.ndarray
-    offsets: Offsets
-    ids: np.ndarray
-
-
 def read_table_to_predict(
     arguments: argparse.Namespace, model: StumpEnsemble, id_name: str | None = None
-) -> TableToPredict:
-    """The table that options name, with the IDs in a column, or else the numbers of rows from 1.
+) -> tuple[np.ndarray, Offsets, np.ndarray]:
+    """The features (n_rows, n_features) in the table that options name, what is known of its rows,
+    and an ID (n_rows,) of each: that in a column, or else the number of the row, from 1.
 
     Raises
     ------
@@ -168,7 +160,7 @@ def read_table_to_predict(
             )
         with as_input_error(f"{table.source}: "):
             ids = _texts(id_column)
-    return TableToPredict(features_in(table, model, others_in(table)), there.offsets(table), ids)
+    return features_in(table, model, others_in(table)), there.offsets(table), ids
 
 
 def _texts(column: Column) -> np.ndarray:

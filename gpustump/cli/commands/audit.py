@@ -30,7 +30,7 @@ from gpustump.cli.read.files import (
     shown_name,
 )
 from gpustump.cli.read.table import TEXT, InputTable
-from gpustump.cli.wording import name_value_lines
+from gpustump.cli.wording import aligned_lines
 from gpustump.data.columns import Column
 from gpustump.data.readable import counted, shortened, thousands
 from gpustump.estimators.audit import audit_with
@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
             ("table", f"{shortened(data.source)}, {rows_text(data, n_held_out)}"),
             *found.rows(),
         ]
-        print("\n".join(name_value_lines(rows)))
+        print("\n".join(aligned_lines(rows)))
     return SAME if found.same else DIFFERENT
 
 

@@ -13,7 +13,7 @@ from gpustump.cli.columns.model import load_model, read_features, with_shown_nam
 from gpustump.cli.errors import InputError, as_input_error
 from gpustump.cli.read.files import check_one_standard_input, shown_name, text_file
 from gpustump.cli.summary.rules import decimals_for, rules, signed
-from gpustump.cli.wording import aligned_lines, label_text, name_value_lines, percent
+from gpustump.cli.wording import aligned_lines, label_text, percent
 from gpustump.cli.write.files import OutputFile, check_model_output, kind_with_mark, write_model
 from gpustump.cli.write.pictures import default_matplotlib, picture, picture_file
 from gpustump.data.readable import shortened, thousands
@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> None:
     if output is not None:
         write_model(model, output)
     blocks = [
-        name_value_lines(_header(model, arguments.model)),
+        aligned_lines(_header(model, arguments.model)),
         *rules(model, arguments.rounds),
         *_terms(model, X),
     ]

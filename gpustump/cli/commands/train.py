@@ -32,7 +32,7 @@ from gpustump.cli.errors import as_input_error
 from gpustump.cli.method import Loss, check_device_option, estimator_of, loss_of, resources
 from gpustump.cli.read.files import unchanged
 from gpustump.cli.summary.training import FinishedTraining, summary
-from gpustump.cli.wording import name_value_lines
+from gpustump.cli.wording import aligned_lines
 from gpustump.cli.write.files import (
     STANDARD_OUTPUT,
     OutputFile,
@@ -67,7 +67,7 @@ def _run(arguments: argparse.Namespace) -> None:
     rows = summary(training)
     if before and arguments.resume:
         rows = [*rows, ("went on", f"from {counted(before, 'round')} of {arguments.checkpoint}")]
-    lines = name_value_lines([*rows, ("written", written)])
+    lines = aligned_lines([*rows, ("written", written)])
     print("\n".join(lines), file=sys.stderr if arguments.output == STANDARD_OUTPUT else sys.stdout)
 
 

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
@@ -221,19 +220,6 @@ def _about_ranks(held_out: ScoredPart) -> list[tuple[str, str]]:
     ]
 
 
-class _Rows(NamedTuple):
-    """Targets and predictions of rows, and what the mean alone predicts; (n_rows,) each.
-
-    With exposures they are rates, and weights are multiplied by the exposures: so the deviances are
-    those of the counts, per unit of exposure.
-    """
-
-    true: np.ndarray
-    predicted: np.ndarray
-    mean: np.ndarray
-    weights: np.ndarray | None
-
-
 def about_errors(scored: ScoredPart, loss: str, which: str) -> list[tuple[str, str]]:
     """Rows of the summary: errors on a part of the rows, "training" or "held-out".
 
@@ -244,27 +230,25 @@ def about_errors(scored: ScoredPart, loss: str, which: str) -> list[tuple[str, s
         "squared_error", "poisson" or "gamma".
     which : str
     """
-    rows = _rows(scored)
-    found = _of_squares(rows) if loss == "squared_error" else _of_deviance(rows, loss)
+    own = np.asarray(scored.model.quantities_of(scored.scores))
+    predicted = scored.offsets.applied(own, scored.model)
+    true, weights, exposure = scored.y, scored.weights, scored.offsets.exposure
+    if exposure is not None:  # rates, whose deviances are those of the counts by unit of exposure
+        predicted, true = predicted / exposure, true / exposure
+        weights = exposure if weights is None else weights * exposure
+    mean = np.full(len(true), np.average(true, weights=weights))
+    given = (true, predicted, mean, weights)
+    found = _of_squares(*given) if loss == "squared_error" else _of_deviance(*given, loss)
     found[next(iter(found))] += scored.weighted
     if which == "training":  # the rows held out say more
         found = dict([*found.items()][:1])
     return [(f"{which} {name}", text) for name, text in found.items()]
 
 
-def _rows(scored: ScoredPart) -> _Rows:
-    own = np.asarray(scored.model.quantities_of(scored.scores))
-    predicted = scored.offsets.applied(own, scored.model)
-    true, weights, exposure = scored.y, scored.weights, scored.offsets.exposure
-    if exposure is not None:
-        predicted, true = predicted / exposure, true / exposure
-        weights = exposure if weights is None else weights * exposure
-    return _Rows(true, predicted, np.full(len(true), np.average(true, weights=weights)), weights)
-
-
-def _of_squares(rows: _Rows) -> dict[str, str]:
-    """Root mean squared error, mean absolute error and R2."""
-    true, predicted, mean, weights = rows
+def _of_squares(
+    true: np.ndarray, predicted: np.ndarray, mean: np.ndarray, weights: np.ndarray | None
+) -> dict[str, str]:
+    """Root mean squared error, mean absolute error and R2 of predictions, beside the mean alone."""
 
     def errors(given: np.ndarray) -> tuple[float, float]:
         gaps = np.abs(true - given)
@@ -281,11 +265,12 @@ def _of_squares(rows: _Rows) -> dict[str, str]:
     return found
 
 
-def _of_deviance(rows: _Rows, loss: str) -> dict[str, str]:
+def _of_deviance(
+    true: np.ndarray, predicted: np.ndarray, mean: np.ndarray, weights: np.ndarray | None, loss: str
+) -> dict[str, str]:
     """The mean deviance, the share of it that is explained, and the totals."""
     from sklearn.metrics import mean_gamma_deviance, mean_poisson_deviance
 
-    true, predicted, mean, weights = rows
     mean_deviance = mean_poisson_deviance if loss == "poisson" else mean_gamma_deviance
     weight = 1.0 if weights is None else weights
     expected, observed = (number_text(np.sum(own * weight)) for own in (predicted, true))

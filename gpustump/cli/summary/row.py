@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from gpustump.cli.summary.rules import decimals_for, signed
-from gpustump.cli.wording import aligned_lines, label_text, name_value_lines, number_text
+from gpustump.cli.wording import aligned_lines, label_text, number_text
 from gpustump.data.readable import counted, shortened, thousands
 from gpustump.model.columns import column_at
 from gpustump.plots.one_row import UNITS, Amount, RowScore, total
@@ -34,7 +34,7 @@ def row_lines(row: RowScore, place: str, limit: int) -> list[str]:
     limit : int
         The most terms with a line of their own; the others are summed in one line.
     """
-    return [*name_value_lines(_header(row, place)), "", *_table(row, limit)]
+    return [*aligned_lines(_header(row, place)), "", *_table(row, limit)]
 
 
 def _header(row: RowScore, place: str) -> list[tuple[str, str]]:
