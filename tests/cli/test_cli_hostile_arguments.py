@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import os
 import random
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -124,16 +123,3 @@ def test_nonsense_that_used_to_end_in_a_traceback_is_one_line(files):
         message = files.refuses(*arguments)
         assert said in message
         assert len(message) < LONGEST_MESSAGE
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="about pipes with a name")
-def test_a_pipe_that_holds_nonsense_is_one_line(files):
-    os.mkfifo("pipe.csv")
-    os.mkfifo("pipe.json")
-    for content in (b"", b"\x1b[31m\xff\x00", b'{"format"', b"a,y\n"):
-        for given in (["train", "pipe.csv", "--target", "y"], ["inspect", "pipe.json"]):
-            writer = threading.Thread(target=Path(given[1]).write_bytes, args=(content,))
-            writer.start()
-            outcome = files(*given)
-            writer.join()
-            assert given[1] in refusal(outcome)

@@ -252,8 +252,9 @@ def _of_squares(
 
     def errors(given: np.ndarray) -> tuple[float, float]:
         gaps = np.abs(true - given)
-        square = float(np.average(gaps**2, weights=weights))
-        return math.sqrt(square), float(np.average(gaps, weights=weights))
+        largest = float(gaps.max()) or 1.0  # squares of very large gaps would overflow
+        square = float(np.average((gaps / largest) ** 2, weights=weights))
+        return largest * math.sqrt(square), float(np.average(gaps, weights=weights))
 
     (root, absolute), (root_of_mean, absolute_of_mean) = errors(predicted), errors(mean)
     found = {

@@ -142,7 +142,9 @@ def _of_classes(
     split, votes = term
     always, ends = is_constant(split, votes), has_one_side(split)
     rule = "always" if always else condition_in_words(split, model.encoding)
-    shown = _telling_classes(votes)
+    shown = list(range(votes.shape[1]))
+    if len(shown) > CLASSES_SHOWN + 1:  # those that it tells apart
+        shown = sorted(np.argsort(-np.ptp(votes, axis=0), kind="stable")[:CLASSES_SHOWN].tolist())
     rows = []
     for at in shown:
         then, other, missing = (signed(vote, decimals) for vote in votes[:, at].tolist())
@@ -154,15 +156,6 @@ def _of_classes(
     if n_more:
         rows.append(("", "", f"and {counted(n_more, 'class', 'classes')} with less", "", "", ""))
     return [(number, rule, *rows[0][2:]), *rows[1:]]
-
-
-def _telling_classes(votes: np.ndarray) -> list[int]:
-    """The numbers of the classes between whose votes the differences are largest, in order."""
-    n_classes = votes.shape[1]
-    if n_classes <= CLASSES_SHOWN + 1:
-        return list(range(n_classes))
-    spread = np.ptp(votes, axis=0)
-    return sorted(np.argsort(-spread, kind="stable")[:CLASSES_SHOWN].tolist())
 
 
 def decimals_for(votes: np.ndarray) -> int:
