@@ -36,8 +36,6 @@ def write_arrays() -> None:
     np.savez("twice.npz", X=X, y=X[:, 3], names=["u", "a\nb", "\x1b[2J", "u"])
     whole = Path("table.npy").read_bytes()
     Path("cut.npy").write_bytes(whole[:500])
-    Path("cut.npz").write_bytes(Path("table.npz").read_bytes()[:900])
-    Path("text.npz").write_text("hello")
 
 
 ARRAY_REFUSALS = {
@@ -58,8 +56,6 @@ ARRAY_REFUSALS = {
     ("objects.npz", "y"): "holds Python objects, which are not read",
     ("names.npz", "y"): "the array 'names' has shape (1,)",
     ("twice.npz", "y"): "two columns named 'u'",
-    ("cut.npz", "y"): "cut.npz is not an intact NumPy file",
-    ("text.npz", "y"): "text.npz is not an intact NumPy file",
 }
 
 
@@ -75,17 +71,12 @@ TEXTS = {
     "binary.csv": bytes(range(256)) * 20,
     "high.csv": bytes(range(128, 256)) * 20,
     "utf16.csv": b"\xff\xfe" + "x,label\n1,2\n".encode("utf-16-le") + b"\x00\xd8",
-    "latin.csv": "x,label\n1,ä\n2,b\n".encode("latin-1"),
     "ragged.csv": b"x,label\n1,a\n2,b,c\n",
     "table.txt": b"x,label\n1,0\n",
     "plain.parquet": b"x,label\n1,0\n",
-    "plain.csv.gz": b"x,label\n1,0\n",
     "table.csv": b"x,label,same,part\n" + b"".join(b"%d,%d,k,\n" % (i, i % 2) for i in range(20)),
     "words.csv": b"x,w,label\n" + b"".join(b"%d,w%d,%d\n" % (i, i, i % 2) for i in range(99)),
-    "mostly.csv": b"x,label\n" + b"".join(b"%d,%d\n" % (i, i % 2) for i in range(99)) + b"x,1\n",
     "rare.csv": b"x,label\n" + b"".join(b"%d,%d\n" % (i, i > 0) for i in range(9)),
-    "gaps.csv": b"x,label\n"
-    + b"".join(b"%d,%s\n" % (i, b"ab\n"[i % 3 : i % 3 + 1].strip()) for i in range(30)),
 }
 TEXT_REFUSALS = {
     ("empty.csv", "label"): "empty.csv is empty.",
@@ -93,22 +84,16 @@ TEXT_REFUSALS = {
     ("binary.csv", "label"): "binary.csv is not text: it holds zero bytes",
     ("high.csv", "label"): "high.csv is not UTF-8 text",
     ("utf16.csv", "label"): "utf16.csv is not utf-16 text: ",
-    ("latin.csv", "label"): "latin.csv is not UTF-8 text",
     ("ragged.csv", "label"): "ragged.csv has 3 fields in line 3, but 2 names",
     ("table.txt", "label"): "the name must end in that of its format, such as .csv",
     ("plain.parquet", "label"): "plain.parquet cannot be read as Parquet: ",
-    ("plain.csv.gz", "label"): "plain.csv.gz is not an intact gzip file",
     ("table.csv", "lable"): "no column 'lable'; it has 'x', 'label', 'same', 'part'. Did you mean "
     "'label'?",
     ("table.csv", "x"): "'x' holds 20 distinct whole numbers, 0 to 19. Say what they are",
-    ("table.csv", "same"): "the target 'same' is 'k' in every row",
     ("table.csv", "part"): "the target 'part' is empty",
     ("words.csv", "label"): "column 'w' cannot be used: it is text with 99 distinct values, more "
     "than 64, such as 'w0', 'w1'. Turn it into numbers, or leave it out with --drop w.",
-    ("mostly.csv", "label"): "all its values are numbers except 'x'. Give --missing x for "
-    "missing values, --categorical for text, or leave it out with --drop x.",
     ("rare.csv", "label"): "the rows cannot be split by --test-size 0.2: ",
-    ("gaps.csv", "label"): "the target is missing in 10 rows of 30",
 }
 
 

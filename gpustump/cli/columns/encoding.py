@@ -89,11 +89,8 @@ def _problem(
     options = " ".join(f"--missing {shlex.quote(word)}" for word in words[:MOST_WORDS])
     say_what_words_are = f"Give {options} for missing values, --categorical for text"
     if position in forced.numbers and column.kind == "text":
-        if words:
-            holds = listed(words, MOST_WORDS)
-            return refused(f"--numeric names it, but it holds {holds}", say_what_words_are)
-        reason = "--numeric names it, but numbers are read only from fields of text files"
-        return refused(reason, "Turn it into numbers")
+        reason = f"--numeric names it, but it holds {listed(words or values, MOST_WORDS)}"
+        return refused(reason, say_what_words_are if words else "Turn it into numbers")
     n_numbers = sum(map(is_number, values))
     are_numbers = n_numbers >= max(LEAST_NUMBERS, 2 * len(words))
     if 0 < len(words) <= MOST_WORDS and are_numbers and not is_forced:
