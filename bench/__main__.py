@@ -1,6 +1,6 @@
 """`python -m bench`: measure, show, report.
 
-    python -m bench backends | peers | panel | growth | limit     how fast, into a JSON file
+    python -m bench backends | peers | panel | growth             how fast, into a JSON file
     python -m bench accuracy [rounds | glassbox]                  how good, into a JSON file
     python -m bench cluster                                       on Dask workers, into a JSON file
     python -m bench show FILE ...                                 the tables of JSON files
@@ -35,7 +35,6 @@ TITLES = {  # in this order
     "panel": "Of the fastest peer's time",
     "peers": "Beside other libraries",
     "backends": "One model on every backend",
-    "limit": "What part of the machine's limit is reached",
     "growth": "How the cost grows",
     "cluster": "On the workers of a cluster",
     "accuracy": "How good the models are",

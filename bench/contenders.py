@@ -224,7 +224,6 @@ VOTES = _GROUPS["peers"][:3]
 
 GROUPS: Mapping[str, tuple[Contender, ...]] = {
     **_GROUPS,
-    "limit": _GROUPS["backends"],
     "panel": (*_GROUPS["peers"], *_GROUPS["panel"]),
     "growth": (*_GROUPS["backends"], *_GROUPS["peers"]),
 }

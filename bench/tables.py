@@ -16,7 +16,6 @@ from bench.accuracy_tables import pages as accuracy_pages
 from bench.cluster import LOCAL
 from bench.contenders import is_ours
 from bench.markdown import NOTHING, markdown, number
-from bench.memory_speed import MEMORY
 from bench.records import Report, Result
 from bench.timing import AXES
 
@@ -118,13 +117,8 @@ def page(report: Report, *, only_means: bool = False) -> str:
         parts = accuracy_pages(report, only_means=only_means)
     else:
         parts = _shares(report) if report.benchmark == "panel" else []
-        for case, results in ({} if only_means else report.cases).items():
-            if case == MEMORY:
-                parts.append(_speeds(results))
-            elif report.benchmark == "growth":
-                parts.append(_growth(results))
-            else:
-                parts.append(_case(report, results))
+        for results in {} if only_means else report.cases.values():
+            parts.append(_growth(results) if report.benchmark == "growth" else _case(results))
             reasons = {who.contender: who.reason for who in results if who.reason is not None}
             listed = "; ".join(f"{who} ({reason[:120]})" for who, reason in reasons.items())
             parts += [f"Not measured: {listed}."] if listed else []
@@ -144,7 +138,7 @@ def middle(values: Sequence[float], scale: float = 1.0) -> str:
     return number(statistics.median(values) * scale) if values else NOTHING
 
 
-def _case(report: Report, results: Sequence[Result]) -> str:
+def _case(results: Sequence[Result]) -> str:
     """Who took turns with each other: a row for each, and the columns that say something."""
     base = next(iter(measured(results)), results[0])  # what ratios compare with
     cluster = "workers" in base.facts
@@ -169,9 +163,6 @@ def _case(report: Report, results: Sequence[Result]) -> str:
         ("ms per round", lambda own: ranged(per_round(own), 1e3)),
         ("ns per element", _per_element),
         times(per_round),
-        ("MB to move", lambda own: _memory_share(report, own)[0]),
-        ("of the bandwidth", lambda own: _memory_share(report, own)[1]),
-        ("of the gather rate", lambda own: _memory_share(report, own)[2]),
         ("prepare, s", lambda own: ranged(preparation(own))),
         (f"{base.rounds[1]} rounds, s", lambda own: ranged(whole_fit(own))),
         times(whole_fit),
@@ -179,7 +170,6 @@ def _case(report: Report, results: Sequence[Result]) -> str:
         fact("load, s", "load", number),
         ("first fit, +s", _first_fit),
         fact("memory, MB", "host_memory", lambda n_bytes: number(n_bytes / 1e6)),
-        fact("on the GPU, MB", "device_memory", lambda n_bytes: number(n_bytes / 1e6)),
         *(
             fact(title, name, "{:.4f}".format)
             for title, name in (("accuracy", "accuracy"), ("AUC", "auc"), ("R2", "r2"))
@@ -224,37 +214,6 @@ def _loopback(result: Result) -> str:
     workers = result.facts.get("workers", LOCAL)
     passed = slope(result, "passed_short", "passed_long") if workers != LOCAL else []
     return middle(passed, 1 / (workers or 1))
-
-
-def _memory_share(report: Report, result: Result) -> tuple[str, str, str]:
-    """The bytes of one yardstick of a round, and what part of the round this and another one are.
-
-    The first reads one byte for every element, its code, and reads and writes 8 bytes for every
-    sample, its weight. The second gathers once for each element. Neither is a lower bound.
-    """
-    n_bytes = result.samples * result.features + 2 * 8 * result.samples
-    for speed in measured(report.cases.get(MEMORY, ())):
-        if speed.contender == result.facts.get("device", "cpu"):
-            shares = []
-            for what, amount in (("copy", n_bytes), ("gather", result.samples * result.features)):
-                total = speed.facts["copied" if what == "copy" else "gathered"]
-                pairs = zip(speed.values[what], per_round(result), strict=False)
-                found = [amount / total * took / cost for took, cost in pairs if cost > 0]
-                shares.append(f"{middle(found, 100)}%" if found else NOTHING)
-            return number(n_bytes / 1e6), shares[0], shares[1]
-    return NOTHING, NOTHING, NOTHING
-
-
-def _speeds(results: Sequence[Result]) -> str:
-    """The memory's speed, as `limit` measures it."""
-    rows = []
-    for own in measured(results):
-        copied = [own.facts["copied"] / seconds for seconds in own.values["copy"]]
-        gathered = [own.facts["gathered"] / seconds for seconds in own.values["gather"]]
-        speeds = [ranged(copied, 1e-9), ranged(gathered, 1e-6)]
-        rows.append([own.contender, str(own.threads), *speeds])
-    columns = ["", "threads", "copied, GB/s", "gathered, million elements/s"]
-    return f"**The memory's speed**\n\n{markdown(columns, rows)}"
 
 
 def _shares(report: Report) -> list[str]:

@@ -20,12 +20,8 @@ from typing import Any, NamedTuple
 from bench.contenders import GROUPS, VOTES, Contender, chosen, voting
 from bench.data import DataSet, Stored, load, require, store
 from bench.machine import usable_cores
-from bench.memory_speed import COPY_BYTES, Probe, probes
 from bench.records import Result
 from bench.worker import Entry, WithdrawnError, Worker, timed
-
-Player = Worker | Probe
-"""Who takes turns: a contender in a process of its own, or the memory, whose speed is measured."""
 
 Found = Callable[[tuple[Result, ...]], None]
 """Gets what was measured so far."""
@@ -123,20 +119,8 @@ def growth(options: argparse.Namespace) -> list[Plan]:
     ]
 
 
-def limit(options: argparse.Namespace) -> list[Plan]:
-    """what part of the memory's speed each backend reaches.
-
-    Before every turn the memory is measured: how fast it copies, and how fast it gathers in random
-    order. Two yardsticks follow: the time of a round that moves one byte for each element and 16
-    for each sample, as fast as a copy; and that of a round that gathers once for each element, as a
-    scan in sorted order does. Neither is a lower bound: a scan over histograms may beat the second,
-    and one that skips elements or packs codes may beat the first.
-    """
-    return [plan._replace(name="limit") for plan in backends(options)]
-
-
 BENCHMARKS: Mapping[str, Callable[[argparse.Namespace], list[Plan]]] = {
-    made.__name__: made for made in (backends, peers, panel, growth, limit)
+    made.__name__: made for made in (backends, peers, panel, growth)
 }
 
 
@@ -179,17 +163,14 @@ def add_options(parser: argparse.ArgumentParser, name: str) -> None:
         add("--thread-counts", whole(1), sorted({*doubled, usable_cores()}), "sizes", nargs="+")
         add("--axes", str, list(AXES), "what grows", nargs="+", choices=AXES)
     else:
-        samples, features = ([1_000_000], 20) if name == "limit" else ([200_000], 30)
-        add("--samples", whole(16), samples[0], "of generated data")
-        add("--features", whole(4), features, "of generated data")
+        add("--samples", whole(16), 200_000, "of generated data")
+        add("--features", whole(4), 30, "of generated data")
     if name != "panel":
         rounds = {"peers": (10, 100), "growth": (10, 50)}.get(name, (2, 42))
         add("--rounds", whole(1), rounds, "of the short and the long fit of a turn", nargs=2)
-    if name in ("backends", "limit"):
+    if name == "backends":
         kinds = ("discrete", "real", "newton")
         add("--votes", str, ["discrete"], "what regions vote", nargs="+", choices=kinds)
-    if name == "limit":
-        add("--copy-bytes", whole(1 << 16), COPY_BYTES, "size of the buffer that is copied")
     add("--turns", whole(1), 15 if name == "panel" else 5, "at most")
     add_shared(parser, name, *((10, 120) if name == "panel" else (60, 600)))
     names = [each.name for each in GROUPS[name]]
@@ -265,13 +246,10 @@ def measure(options: argparse.Namespace, found: Found) -> tuple[Result, ...]:
     """Measure every plan; `found` gets what was measured so far, after every step of a turn."""
     done: tuple[Result, ...] = ()
     plans = planned(options)
-    memory: list[Probe] = []
-    if options.benchmark == "limit":
-        memory = probes(options.samples, options.threads, options.copy_bytes)
     for plan in plans:
         tell(f"measuring {plan.name}, {len(plan.entries)} entries ...")
         with scratch_folder() as folder:
-            players: list[Player] = [*memory, *_workers(plan, folder, options.limit)]
+            players = _workers(plan, folder, options.limit)
             done = play(players, plan.turns, options.patience, found, done)
     return done
 
@@ -284,7 +262,7 @@ def scratch_folder() -> Iterator[Path]:
 
 
 def play(
-    players: Sequence[Player],
+    players: Sequence[Worker],
     turns: int,
     patience: float,
     found: Found,
@@ -306,7 +284,7 @@ def _workers(plan: Plan, folder: Path, limit: float) -> list[Worker]:
 
 
 def take_turns(
-    players: Sequence[Player],
+    players: Sequence[Worker],
     turns: int,
     patience: float,
     found: Found = lambda results: None,

@@ -27,7 +27,6 @@ SMALL = "--samples 300 --features 4 --turns 2 --rounds 1 40 --threads 1"
 RUNS = {
     "backends": f"{SMALL} --votes discrete newton --only 'gpustump numba' 'gpustump numpy'",
     "peers": "--data breast_cancer --turns 2 --rounds 1 40 --threads 1 --only gpustump LightGBM",
-    "limit": f"{SMALL} --copy-bytes 65536 --only 'gpustump numpy'",
     "growth": "--samples 200 400 --features 4 --axes samples --turns 2 --threads 1 --only gpustump",
     "panel": "--cases squared-small --data mixed-quantity --shrink 400 --turns 2 --threads 1",
     "accuracy": "--sets iris --only 'gpustump real' 'scikit-learn AdaBoost' --folds 2 --rounds 5",
@@ -36,7 +35,7 @@ RUNS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*map(whole_runs("limit", "accuracy"), RUNS)])
+@pytest.mark.parametrize("name", [*map(whole_runs("backends", "accuracy"), RUNS)])
 def test_a_run_leaves_json_with_every_value_and_prints_its_tables(name, tmp_path, capsys):
     target, given = tmp_path / f"{name}.json", shlex.split(RUNS[name])
     assert main([name, *given, "-o", str(target)]) == 0
@@ -45,7 +44,7 @@ def test_a_run_leaves_json_with_every_value_and_prints_its_tables(name, tmp_path
     assert found.machine.source_sha256 == machine.source_sha256()
     printed = capsys.readouterr().out
     assert printed == page(found) + "\n"
-    (case,) = (case for case in found.cases if case != "memory")
+    (case,) = found.cases
     done = measured(found.cases[case])
     assert done
     assert {own.n_turns for own in done} == {2}
@@ -194,7 +193,7 @@ def test_every_step_runs_commands_that_exist_and_all_is_packed(tmp_path):
                 ["gpustump", "devices"],
                 ["gpustump", "kernels", "--build"],
             )
-    assert {f"{name}.json" for name in ("digest", "small", "limit", "peers", "growth")} <= made
+    assert {f"{name}.json" for name in ("digest", "small", "peers", "growth")} <= made
     assert ["bench", "report", str(folder)] in commands
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from made_up import absent, cells, report, run
 
-from bench import memory_speed, records
+from bench import records
 from bench.__main__ import _parser
 from bench.contenders import GROUPS, Contender, chosen
 from bench.data import FAMILIES, load, store
@@ -27,7 +27,7 @@ from bench.tables import (
     whole_fit,
 )
 from bench.timing import planned, take_turns
-from bench.worker import NOT_YET, Entry, WithdrawnError, Worker
+from bench.worker import Entry, WithdrawnError, Worker
 from gpustump import AdaBoostClassifier, GlassBoxClassifier
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -101,21 +101,6 @@ def test_the_panel_shows_shares_of_the_fastest_peer_case_by_case():
     assert shares[2:] == ["110", "quick to prepare", "5.00", "0.220 (0.220..0.220)"]
     assert text.count("Not measured: absent (not installed).") == 1
     assert "ms per round" not in page(report("panel", *early), only_means=True)
-
-
-def test_limit_compares_rounds_with_the_memory_s_speed():
-    speed = Result(case="memory", contender="cpu", data="a vector", samples=9, features=1,
-                   facts={"copied": 24_000, "gathered": 8_000},
-                   values={"copy": (0.01, 0.02), "gather": (0.1, 0.1)})  # fmt: skip
-    text = page(report("limit", speed, run((0.0, 1.0), (0.0, 1.0), case="limit")))
-    found = dict(zip(*cells(text.partition("memory's")[2], "drawn"), strict=True))
-    # 1000 x 8 codes and 16 000 bytes of weights: as many as the copy moved; a round takes 0.1 s.
-    assert found["MB to move"] == "0.0240"
-    assert (found["of the bandwidth"], found["of the gather rate"]) == ("15.0%", "100%")
-    ended = Result(case="memory", contender="cuda:0", data="a vector", samples=9, features=1,
-                   facts=speed.facts, reason=NOT_YET)  # fmt: skip
-    text = page(report("limit", speed, ended, run((0.0, 1.0), case="limit")))
-    assert f"Not measured: cuda:0 ({NOT_YET})." in text
 
 
 def test_different_models_of_the_same_job_are_a_failure():
@@ -215,23 +200,6 @@ def test_a_worker_starts_without_the_libraries_whose_loading_it_times():
     code = f"import sys, bench.worker; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("[]\n", "")
-
-
-def test_the_host_copies_and_gathers_as_much_as_it_says(monkeypatch):
-    monkeypatch.setattr(memory_speed, "_FEWEST_GATHERED", 2_500)
-    fetched, take = [], np.take
-
-    def spied(vector, order, *, out, mode):
-        take(vector, order, out=out, mode=mode)
-        fetched.append(np.array_equal(np.sort(out), vector))
-
-    monkeypatch.setattr(np, "take", spied)
-    probe = memory_speed.host_probe(1000, 2, copy_bytes=1 << 16)
-    own = probe.result([probe.turn()], None)
-    assert all(fetched)
-    assert len(fetched) * 1000 == own.facts["gathered"] >= 2_500
-    assert own.facts["copied"] == 2 * (1 << 16)
-    assert min(own.values["copy"] + own.values["gather"]) > 0
 
 
 def test_only_glass_boxes_may_end_before_their_rounds():
