@@ -10,7 +10,7 @@ import exported
 import models_by_hand
 import numpy as np
 import pytest
-from awkward_tables import DATA, made
+from awkward_tables import made
 from made_up_models import member, region_member, region_model, rows
 
 from gpustump import (
@@ -59,27 +59,22 @@ def _discrete(n_classes: int) -> Case:
     return Case(StumpEnsemble(members, 4, classes), rows(_random(), 150, 4, "float32"))
 
 
-def _fitted(classifier: object, n_classes: int) -> Case:
-    random = _random()
-    X = random.normal(size=(400, 4)).astype(np.float32)
-    X[random.random(X.shape) < 0.1] = np.nan
-    y = (np.nan_to_num(X[:, 0] + X[:, 1] ** 2) * n_classes / 2).astype(int).clip(0, n_classes - 1)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("GPUSTUMP_KERNELS", "reference")  # nothing is compiled for so few rows
-        return Case(classifier.fit(X, y).model_, X)
-
-
-def _quantity(regressor: Any, scale: float = 1.0) -> Case:
-    """A quantity in some unit: counts, where it is counted."""
+def _fitted(estimator: Any, n_classes: int = 0, scale: float = 1.0) -> Case:
+    """Of classes; or of a quantity in some unit: counts, where it is counted."""
     random = _random()
     X = random.normal(size=(400, 4)).astype(np.float32)
     X[random.random(X.shape) < 0.1] = np.nan
     mean = np.exp(np.nan_to_num(X[:, 0]) / 2)
-    is_counted = getattr(regressor, "loss", "") == "poisson"
-    y = random.poisson(mean) if is_counted else mean * random.uniform(0.5, 1.5, size=400)
+    if n_classes:
+        score = np.nan_to_num(X[:, 0] + X[:, 1] ** 2)
+        y = (score * n_classes / 2).astype(int).clip(0, n_classes - 1)
+    elif getattr(estimator, "loss", "") == "poisson":
+        y = random.poisson(mean)
+    else:
+        y = mean * random.uniform(0.5, 1.5, size=400) * scale
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("GPUSTUMP_KERNELS", "reference")
-        return Case(regressor.fit(X, y * scale).model_, X)
+        patch.setenv("GPUSTUMP_KERNELS", "reference")  # nothing is compiled for so few rows
+        return Case(estimator.fit(X, y).model_, X)
 
 
 def _of_one_number(number: float) -> Case:
@@ -121,15 +116,11 @@ def _tie_of_scores() -> Case:
 
 def _large_votes() -> Case:
     """Scores of 2**53 units, the largest there are."""
-    stumps = (Stump0(0.0), Stump0(1.0))
+    stumps = tuple(Interval(0, -np.inf, threshold, 1, -1, 0.25) for threshold in (0.0, 1.0))
     return Case(
         StumpEnsemble((Member(stumps, (2.0**17 - VOTE_UNIT, VOTE_UNIT)),), 1),
         np.asarray([[-1.0], [0.5], [2.0], [np.nan]]),
     )
-
-
-def Stump0(threshold: float) -> Interval:  # noqa: N802
-    return Interval(0, -np.inf, threshold, 1, -1, 0.25)
 
 
 def _trained(name: str) -> Case:
@@ -142,8 +133,16 @@ def _labelled(*classes: Any) -> Case:
     return Case(StumpEnsemble((one,), 3, classes), rows(_random(), 40, 3, "float64"))
 
 
+OF_EVERY_DTYPE_AND_KIND_OF_VALUE = (
+    *("float16_with_missing_and_infinite", "float32", "float64", "booleans", "int8", "uint8"),
+    *("int16", "int32", "int64_beyond_2_to_53", "missing", "missing_says_it_all", "infinities"),
+    *("a_feature_wholly_missing", "both_zeros", "subnormal", "subnormal_float32"),
+    *("neighbouring_floats", "near_overflow", "no_edge_at_all", "separable"),
+)
+"""Awkward tables. Those about weights or ties have models as of any other table."""
+
 CASES = {
-    **{name: functools.partial(_trained, name) for name in DATA},
+    **{name: functools.partial(_trained, name) for name in OF_EVERY_DTYPE_AND_KIND_OF_VALUE},
     **{
         f"golden {name}": functools.partial(_golden, name)
         for name in ("two_classes.json", "five_classes.json", "intervals.json")
@@ -168,12 +167,12 @@ CASES = {
     "bags of 3 classes": lambda: _fitted(
         GlassBoxClassifier(n_estimators=20, n_bags=2, device="cpu"), 3
     ),
-    "quantity": lambda: _quantity(StumpBoostingRegressor(n_estimators=30)),
-    "large quantity": lambda: _quantity(StumpBoostingRegressor(n_estimators=10), 1e300),
-    "small quantity": lambda: _quantity(StumpBoostingRegressor(n_estimators=10), 1e-300),
-    "bags of a quantity": lambda: _quantity(GlassBoxRegressor(n_estimators=9, n_bags=3)),
-    "counts": lambda: _quantity(StumpBoostingRegressor(loss="poisson", n_estimators=30)),
-    "costs": lambda: _quantity(GlassBoxRegressor(loss="gamma", n_estimators=9, n_bags=2), 1e6),
+    "quantity": lambda: _fitted(StumpBoostingRegressor(n_estimators=30)),
+    "large quantity": lambda: _fitted(StumpBoostingRegressor(n_estimators=10), scale=1e300),
+    "small quantity": lambda: _fitted(StumpBoostingRegressor(n_estimators=10), scale=1e-300),
+    "bags of a quantity": lambda: _fitted(GlassBoxRegressor(n_estimators=9, n_bags=3)),
+    "counts": lambda: _fitted(StumpBoostingRegressor(loss="poisson", n_estimators=30)),
+    "costs": lambda: _fitted(GlassBoxRegressor(loss="gamma", n_estimators=9, n_bags=2), scale=1e6),
     "constant quantity": lambda: _of_one_number(-0.1),
     "nothing but 0": lambda: _of_one_number(0.0),
     "categories and intervals": _categories,
