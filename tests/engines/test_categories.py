@@ -151,7 +151,7 @@ def test_ratios_that_floats_cannot_tell_apart_are_in_their_exact_order(random):
 
 
 @pytest.mark.parametrize("objective", [*ONE_OUTPUT, Objective.of("real", 3)], ids=str)
-@pytest.mark.parametrize("at_once", [1, 300, 2**18])
+@pytest.mark.parametrize("at_once", [300, 2**18])
 @given(random=RANDOM)
 @hypothesis_settings(max_examples=20)
 def test_features_are_searched_together_as_each_by_itself(objective, at_once, random):
@@ -205,7 +205,7 @@ def test_a_feature_of_two_categories_is_split_as_the_numbers_0_and_1(kind):
             assert regions[0] == regions[1]
 
 
-@pytest.mark.parametrize("kind", ["discrete", "real", "newton", "shared newton"])
+@pytest.mark.parametrize("kind", ["discrete", "shared newton"])
 @hypothesis_settings(max_examples=15)
 @given(random=RANDOM)
 def test_other_numbers_for_the_same_categories_part_the_samples_in_the_same_way(kind, random):

@@ -229,21 +229,3 @@ def test_bags_know_each_other_s_categories():
     np.testing.assert_array_equal(
         model.shape_function(0).bags, np.stack([table.outcomes for table in tables])
     )
-
-
-def test_fits_refuse_values_that_are_no_categories_in_rows_to_train_on_only():
-    classifier, X, y = trained()
-    wrong = X.copy()
-    wrong[:3, 0] = [1.5, 77, np.inf]
-    lacking = X.copy()
-    lacking[:3, 0] = np.nan
-    classifier.set_params(n_estimators=30, n_iter_no_change=2)
-    expected = classifier.fit(X, y, X_val=lacking, y_val=y).held_out_scores_
-    with pytest.warns(UserWarning, match="X_val: 'column 0' has values .* 3 rows, such as '1.5'"):
-        classifier.fit(X, y, X_val=wrong, y_val=y)
-    assert classifier.held_out_scores_ == expected
-    classifier.set_params(warm_start=True, n_estimators=60)
-    for earlier in (True, False):
-        classifier.set_params(warm_start=earlier)
-        with pytest.raises(ValueError, match=r"categorical feature 0 must hold .*got 1\.5"):
-            classifier.fit(wrong, y, X_val=X, y_val=y)

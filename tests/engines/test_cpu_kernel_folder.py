@@ -147,25 +147,6 @@ def test_kernels_are_kept_where_a_setting_says_or_else_for_as_long_as_the_proces
 
 
 @pytest.mark.slow
-def test_other_installations_keep_their_kernels_in_a_shared_place_as_long_as_they_use_them(
-    package, tmp_path
-):
-    place, old = tmp_path / "shared", time.time() - 40 * 24 * 60 * 60
-    _, first, _ = package.called(GPUSTUMP_CACHE_DIR=place)
-    os.utime(first, (old, old))
-    assert package.called("", GPUSTUMP_CACHE_DIR=place)[1] == first  # it is used again
-    forgotten = place / "kernels-0123456789abcdef-numba-0.1.2-01234567"
-    forgotten.mkdir()
-    os.utime(forgotten, (old, old))
-    package.edit(2)
-    answer, other, _ = package.called(GPUSTUMP_CACHE_DIR=place)
-    assert (answer, first.exists(), forgotten.exists()) == (30, True, False)
-    package.edit(1)
-    assert package.called("", GPUSTUMP_CACHE_DIR=place) == (20, first, 1)
-    assert other.exists()
-
-
-@pytest.mark.slow
 def test_nobody_waits_for_the_process_that_compiles_and_it_outlives_those_who_need_it(
     package, tmp_path
 ):
@@ -255,6 +236,19 @@ def test_a_full_folder_serves_where_nothing_can_be_written(tmp_path, monkeypatch
         assert find() is None
         (folder / f"{stage}.done").touch()
     assert find() == folder
+
+
+def test_in_a_shared_place_only_kernels_that_nobody_used_lately_are_removed(tmp_path, monkeypatch):
+    monkeypatch.setenv(kernel_folder.SETTING, str(tmp_path))
+    find, old = kernel_folder.kernel_folder.__wrapped__, time.time() - 40 * 24 * 60 * 60
+    own, others = find(), [tmp_path / f"kernels-{number}-numba-0.1.2-0" for number in "12"]
+    for other in others:
+        other.mkdir()
+    for folder in (own, others[0]):
+        os.utime(folder, (old, old))
+    assert find() == own
+    assert own.stat().st_mtime > old + 60  # it is used again
+    assert [other.exists() for other in others] == [False, True]
 
 
 def test_another_cpu_has_kernels_of_its_own(monkeypatch):

@@ -46,27 +46,6 @@ def test_an_error_in_one_thread_is_raised_and_any_number_of_jobs_leaves_few_thre
     assert threading.active_count() <= before + MOST_THREADS
 
 
-def test_threads_that_ask_at_once_never_get_the_same_worker_nor_too_many(monkeypatch):
-    monkeypatch.setattr(threads._Worker, "start", lambda worker: time.sleep(0.002))
-    pool, n_asking = threads._Pool(), MOST_THREADS + 8
-    start, found = threading.Barrier(n_asking), list[object]()
-
-    def ask() -> None:
-        start.wait()
-        found.append(pool.idle_worker())
-
-    asking = [threading.Thread(target=ask) for _ in range(n_asking)]
-    for thread in asking:
-        thread.start()
-    for thread in asking:
-        thread.join()
-    workers = [worker for worker in found if worker is not None]
-    assert len(found) == n_asking
-    assert len(set(map(id, workers))) == len(workers) == MOST_THREADS
-    pool.put_back(workers[0])  # one that is done is used again
-    assert pool.idle_worker() is workers[0]
-
-
 def counting() -> Callable[..., None]:
     """A kernel that counts how often it is called for each piece, and then does some work.
 
@@ -131,15 +110,6 @@ def test_one_team_serves_several_threads_at_a_time():
     for thread in asking:
         thread.join()
     assert not wrong
-
-
-def test_threads_that_helped_are_free_again_after_a_moment():
-    count, team = counting(), Team(2)
-    team.run(count, 9, np.zeros(9, dtype=np.int64), 10)
-    deadline = time.monotonic() + 60
-    while team._helping and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert not team._helping
 
 
 class Unscheduled:

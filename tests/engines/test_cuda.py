@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import re
 import sys
-from typing import Any
 
 import cuda_on_cpu
 import numpy as np
@@ -21,7 +20,6 @@ from rounds import Case, check_facts, check_level, facts_of, signs, start
 
 from gpustump.engines import batched_rounds, powers, quadrants
 from gpustump.engines import integer_weights as weights
-from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.contract import Resources, Task
 from gpustump.engines.cuda import (
     device,
@@ -36,10 +34,8 @@ from gpustump.engines.cuda import (
 from gpustump.engines.cuda import table as columns
 from gpustump.engines.cuda.codes import ResidentCodes, StreamedCodes
 from gpustump.engines.cuda.engine import CudaEngine
-from gpustump.engines.cuda.source_table import SourceTable
 from gpustump.engines.route import Choice, Route
 from gpustump.learners import step_table
-from gpustump.learners.kinds import OfCategories
 from gpustump.learners.pair_table import MOST_BINS
 
 pytestmark = pytest.mark.skipif(bool(cuda_on_cpu.unusable()), reason=str(cuda_on_cpu.unusable()))
@@ -58,7 +54,6 @@ def test_the_ways_are_what_they_say():
     assert made["one bin"].bins.features["n_bins"].tolist() == [1] * 6
     assert made["three bins"].bins.features["n_bins"].tolist() == [3] * 6
     assert layout.column_bits(made["least shared memory"].device) == 3
-    assert layout.column_bits(made["little shared memory"].device) == 4
 
 
 @pytest.mark.slow
@@ -163,75 +158,6 @@ def test_a_round_is_one_transfer_and_few_launches(kind, n_launches):
     assert n_others <= len(facts)
     assert device.n_transfers <= n_steps + (0 if kind in WITH_SIGNS else len(facts))
     assert len(device.launched) == n_steps * n_launches + n_others
-
-
-def drawn_table(random: np.random.Generator, n_samples: int, n_features: int) -> np.ndarray:
-    """Numbers in features 1, 4, ..., categories in the others; some are missing, or negative."""
-    X = random.normal(size=(n_samples, n_features)).astype(np.float32)
-    for feature in categories_among(n_features):
-        n_categories = int(random.choice([1, 2, 9, 254]))
-        X[:, feature] = random.integers(0, n_categories, n_samples)
-        X[random.random(n_samples) < 0.1, feature] = -2
-    X[random.random(X.shape) < 0.1] = np.nan
-    return X
-
-
-def categories_among(n_features: int) -> tuple[int, ...]:
-    return tuple(feature for feature in range(n_features) if feature % 3 != 1)
-
-
-@pytest.mark.parametrize("n_features", [1, 5, 40])
-def test_a_code_is_the_number_of_the_category(n_features):
-    """In groups of several widths, on the device and in the host's memory."""
-    X = drawn_table(np.random.default_rng(0), 1100, n_features)
-    own = categories_among(n_features)
-    expected = CategoryColumns.of(X, None, own)
-    none = expected.n_numbers - 1
-    for name, made in cuda(X, None, own):
-        assert isinstance(made, columns.CudaTable)
-        for feature, numbers in zip(own, expected.numbers, strict=True):
-            group, place = made.group_of(feature)
-            parts = [np.array(part.codes) for part in made.codes.parts_of(group)]
-            by_run = np.concatenate(parts)[: layout.padded(1100) << group.width_bits]
-            found = by_run.reshape(-1, 1 << group.width_bits, layout.RUN)[:, place].reshape(-1)
-            codes = np.where(numbers == none, layout.NO_CODE, numbers)
-            assert np.array_equal(found[:1100], codes), (name, feature)
-        counts = np.stack(list(made.categories.values()))
-        assert np.array_equal(counts[:, :none], expected.counts[:, :-1]), name
-        assert np.array_equal(counts[:, layout.NO_CODE], expected.n_missing), name
-
-
-@pytest.mark.parametrize(
-    ("kind", "learner"),
-    [("discrete", "stump"), ("discrete", "interval"), ("shared newton", "stump")],
-)
-def test_rounds_of_sets_take_one_copy_each_and_read_no_values(monkeypatch, kind, learner):
-    random = np.random.default_rng(3)
-    X = np.stack([random.integers(0, 9, 400), random.normal(size=400)], axis=1)
-    y = np.where(X[:, 0] % 2 == 0, 1.0, -1.0) * np.where(random.random(400) < 0.1, -1, 1)
-    case = Case(X, y, np.ones(400), None, 0.5, 6, categorical=(0,)).voting(kind, 0.5)
-    facts = facts_of(case, learner)
-    assert sum(isinstance(fact.hypothesis, OfCategories) for fact in facts) >= 2
-    device = OnCpu()
-    table = case.with_sets(columns.prepare(X, None, device, categorical=(0,)))
-    objective = case.votes_of_run().objective(learner)
-    state, first = start(table, case.y, case.weights, objective), facts[0].step
-    assert first is not None
-    state.advance(first)  # of Newton votes it is one of a constant
-
-    def refuse(*_: Any) -> None:
-        raise AssertionError("values were read")
-
-    monkeypatch.setattr(SourceTable, "values", refuse)
-    before = device.n_transfers
-    for fact in facts[1:]:
-        assert state.best_cut() == fact.cut
-        if isinstance(fact.hypothesis, OfCategories):
-            assert state.region_sums(fact.hypothesis).tolist() == fact.region_sums
-        if fact.step is not None:
-            state.advance(fact.step)
-    n_steps = sum(fact.step is not None for fact in facts[1:])
-    assert device.n_transfers == before + n_steps
 
 
 @pytest.mark.filterwarnings("error")

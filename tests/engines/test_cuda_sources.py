@@ -22,10 +22,6 @@ from gpustump.arrays import devices as placement
 from gpustump.engines.cuda import device
 
 
-class CompileError(Exception):
-    """Source code that does not compile; the message is the compiler's."""
-
-
 class Nvrtc:
     """One installed version.
 
@@ -64,7 +60,7 @@ class Nvrtc:
             )
             log = self._text(program, "ProgramLog").decode().rstrip("\0")
             if status != 0:
-                raise CompileError(log)
+                raise RuntimeError(log)
             kind = "CUBIN" if architecture.startswith("sm_") else "PTX"
             return self._text(program, kind), log
         finally:
@@ -200,12 +196,6 @@ def test_contraction_would_be_seen():
     apart, _ = compiler.compiled(source, "compute_75", *device.OPTIONS)
     assert "fma.rn.f64" in floating_point_operations(contracted)
     assert floating_point_operations(apart) >= {"mul.rn.f64", "add.rn.f64"}
-
-
-@needs_nvrtc
-def test_a_file_that_does_not_compile_is_refused():
-    with pytest.raises(CompileError, match="identifier"):
-        installed()[0].compiled(device.source("codes") + "int x = nothing;", "compute_75")
 
 
 def test_every_kernel_is_listed_with_its_file():

@@ -26,7 +26,6 @@ from gpustump.engines import announcements, route
 from gpustump.engines.contract import Resources, Task, discrete_step, hypothesis_at
 from gpustump.engines.cuda import device_memory, sorting
 from gpustump.engines.cuda import table as columns
-from gpustump.engines.cuda.codes import ResidentCodes, StreamedCodes
 from gpustump.engines.cuda.device import OutOfDeviceMemoryError
 from gpustump.engines.cuda.orders import Orders
 from gpustump.engines.cuda.source_table import SourceTable
@@ -195,18 +194,6 @@ def test_too_little_memory_is_refused_with_what_is_needed(device, mapped):
     )
 
 
-def test_what_is_kept_follows_from_the_free_memory(monkeypatch):
-    X, _ = problem(3000)
-    monkeypatch.setattr(device_memory, "_LEAST_BUFFER", 1024)
-    shape = X.shape
-    kinds = {}
-    enough = device_memory._without_codes(*shape, Objective()) + device_memory._of_codes(3000, 5)
-    for n_bytes in (10 * enough, enough, device_memory.least_bytes(*shape, Objective())):
-        made = columns.prepare(X, None, OnCpu(n_bytes=n_bytes * 10 // 9 + 2))
-        kinds[n_bytes] = (type(made.codes), np.count_nonzero(made.orders.addresses))
-    assert list(kinds.values()) == [(ResidentCodes, 5), (ResidentCodes, 1), (StreamedCodes, 1)]
-
-
 def test_memory_that_runs_out_is_tried_with_less_before_it_is_refused(monkeypatch):
     """Other programs take some meanwhile."""
     X, _ = problem(3000)
@@ -286,31 +273,7 @@ def test_a_run_that_does_not_fit_beside_the_orders_takes_their_place(monkeypatch
     assert np.count_nonzero(made.orders.addresses) <= 2
 
 
-def test_orders_are_given_up_where_memory_is_short_and_what_fails_leaves_none():
-    n_failures = 2
-    made: list[int] = []
-
-    def sort(feature: int) -> np.ndarray:
-        nonlocal n_failures
-        if len(made) >= 3 and n_failures:
-            n_failures -= 1
-            raise MemoryError("out")
-        made.append(feature)
-        return np.arange(4, dtype=np.int32)
-
-    orders = Orders(OnCpu(), 6, 6, sort)
-    orders.provide([0, 1, 2])
-    orders.provide([3])
-    assert np.flatnonzero(orders.addresses).tolist() == [2, 3]
-    orders.provide([0, 4])  # no more are kept than fitted
-    assert np.flatnonzero(orders.addresses).tolist() == [0]
-
-    def never(feature: int) -> np.ndarray:
-        raise MemoryError("out")
-
-    with pytest.raises(DeviceError, match="cuda:0 is out of memory: out"):
-        Orders(OnCpu(), 6, 6, never).provide([1])
-
+def test_an_order_that_was_not_made_to_its_end_is_not_used():
     def interrupted(feature: int) -> np.ndarray:
         if feature == 1:
             raise KeyboardInterrupt

@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_up_models import member, region_member, rows
 
-from gpustump import Interval, Member, Split, Stump, StumpEnsemble
+from gpustump import Interval, Split, Stump, StumpEnsemble
 from gpustump.boosting.held_out.samples import HeldOut
 from gpustump.boosting.held_out.scores import scorer
 from gpustump.data.parameters import SCORINGS
@@ -126,14 +126,6 @@ def test_neither_layout_nor_pieces_of_the_rows_matter(scores, monkeypatch):
             assert (scores(own, constant, tables, threads=3) == expected).all()
 
 
-def test_a_constant_that_is_no_multiple_of_the_unit_is_added_first_too():
-    inf = np.inf
-    stumps = (Stump(0, inf, 1, 1, 0.25), Stump(0, 0.0, 1, 1, 0.25), Stump(1, 0.0, -1, 1, 0.25))
-    constant, tables = added_up([Member(stumps, (0.1, 1.0, 1.0))]).tables
-    found = prediction.scores(np.asarray([[-1.0, -1.0]]), constant, tables, 1)
-    assert found.tolist() == [[(0.1 + 1.0) - 1.0]]
-
-
 def test_layouts_are_kept_for_each_dtype_and_missing_values_are_noted():
     random = np.random.default_rng(2)
     constant, tables = added_up([region_member(random, 40, 6, 2)]).tables
@@ -147,17 +139,6 @@ def test_layouts_are_kept_for_each_dtype_and_missing_values_are_noted():
         missing = np.isnan(X).any(axis=0)
         assert lacking.tolist() == [missing[table.feature] for table in tables]
     assert len(layouts) == 2
-
-
-@needs_cuda
-def test_a_models_tables_are_brought_to_the_device_once_for_a_dtype():
-    random = np.random.default_rng(2)
-    constant, tables = added_up([region_member(random, 20, 3, 2)]).tables
-    device, layouts = OnCpu(), {}
-    for dtype in ("float32", "float32", "float64"):
-        on_cuda.scores(rows(random, 10, 3, dtype), constant, tables, device, layouts)
-    assert sorted(layouts) == ["float32 on cuda:0", "float64 on cuda:0"]
-    assert device.n_transfers == 2  # waiting for the tables to arrive
 
 
 @pytest.mark.parametrize("copied", [lambda m: pickle.loads(pickle.dumps(m)), copy.deepcopy])
@@ -241,22 +222,6 @@ def test_running_scores_of_kernels_and_arrays_have_the_same_bits(
             theirs.add(term, votes, first)
             assert ours.now().tobytes() == theirs.now().tobytes()
             assert [own.tolist() for own in copies] == before  # a copy stays as it was
-
-
-def test_values_are_kept_only_where_rows_are_wide_and_only_within_their_limit(monkeypatch):
-    random = np.random.default_rng(3)
-    X = random.normal(size=(1000, 40))
-    monkeypatch.setattr(running_scores, "_KEPT_BYTES", 2 * X[:, 0].nbytes)
-    kept = []
-    for table, keeps_values in ((X, True), (np.asfortranarray(X), True), (X, False)):
-        ours = running_scores.RunningScores(table, None, [0.0], keeps_values=keeps_values)
-        theirs = arrays_running.RunningScores(table, None, [0.0])
-        for feature in (0, 7, 9, 0, 9, 30):
-            for scores in (ours, theirs):
-                scores.add(Split(feature, 0.1), np.array([[0.5], [-0.25], [0.0]]))
-            assert (ours.now() == theirs.now()).all()
-        kept.append(sorted(ours._kept))
-    assert kept == [[0, 7], [], []]
 
 
 def validation(random: np.random.Generator, n_samples: int, n_outputs: int) -> list[HeldOut]:

@@ -169,18 +169,6 @@ def test_kernels_are_loaded_once_the_reference_has_worked_long_enough(fresh, mon
 
 
 @needs_numba
-def test_many_features_of_categories_are_worth_loading_kernels(fresh):
-    X = np.zeros((20, 2000), dtype=np.float32)
-    engines = {
-        number: route.choose(
-            Task(X, 20, n_rounds=30, categorical=tuple(range(number)))
-        ).route.engine
-        for number in (0, 10, 2000)
-    }
-    assert engines == {0: "reference", 10: "reference", 2000: "sorted"}
-
-
-@needs_numba
 def test_a_memory_limit_is_kept_by_whoever_can(fresh, monkeypatch):
     X = np.zeros((1_000_000, 7), dtype=np.float32)
     found = chosen(X, n_rounds=1, max_memory=130_000_000)
@@ -333,29 +321,6 @@ def printed(program: str, *arguments: str, **environment: str) -> str:
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
-
-
-INTERRUPTED = """
-import os, signal, sys, threading, time
-from gpustump.engines.cpu.engine import KERNELS
-
-delay = float(sys.argv[1])
-threading.Thread(target=lambda: (time.sleep(delay), os.kill(os.getpid(), signal.SIGINT))).start()
-try:
-    KERNELS.load("sorted")
-    time.sleep(delay)
-except KeyboardInterrupt:
-    print("interrupted", end=" ")
-import warnings
-warnings.simplefilter("error")
-print(KERNELS.load("sorted"))
-"""
-
-
-@needs_numba
-@pytest.mark.slow
-def test_an_interruption_while_numba_loads_does_not_make_it_look_broken():
-    assert printed(INTERRUPTED, "0.1") == "interrupted True"
 
 
 LOADED = """

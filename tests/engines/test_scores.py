@@ -55,7 +55,7 @@ SEARCHES = [
     for votes, l2 in (
         ("real", 0.0), ("newton", 0.0), ("newton", 0.7), ("newton", 1e15), ("discrete", 0.0),
     )
-    for n_outputs in (1, 3, 11)
+    for n_outputs in (1, 3)
 ]  # fmt: skip
 CONSTRAINED = [own for own in SEARCHES if own.n_outputs == 1 and own.l2 < 1e15]
 DIRECTIONS = st.lists(st.sampled_from([-1, 0, 1]), min_size=5, max_size=5)

@@ -107,15 +107,14 @@ def test_a_table_is_the_same_in_all_forms_and_the_callers_matrix_is_not_changed(
 
 
 @pytest.mark.parametrize("backend", TESTED, ids=lambda backend: backend.name)
-@pytest.mark.parametrize("votes", ["discrete", "real", "newton"])
-def test_the_scan_finds_the_same_cut_on_every_library(backend: Backend, votes):
+def test_the_scan_finds_the_same_cut_on_every_library(backend: Backend):
     if backend.reason is not None or backend.kernels != "reference":
         pytest.skip(backend.reason or "the scan has no kernels")
     random = np.random.default_rng(1)
     table = sorted_columns(check_table(words(60, 8)), None, Team(1))
     first = random.integers(-(2**40), 2**40, size=(2, 60))
-    second = np.abs(first) if votes != "newton" else random.integers(1, 2**40, size=(2, 60))
-    objective = Objective.of(votes=votes, n_outputs=2, l2=5.0)
+    second = random.integers(1, 2**40, size=(2, 60))
+    objective = Objective.of(votes="newton", n_outputs=2, l2=5.0)
 
     def found(asarray: Callable[[np.ndarray], object]) -> object:
         own = [Sums(asarray(a), asarray(b)) for a, b in zip(first, second, strict=True)]
@@ -211,16 +210,13 @@ def _interrupted(*arguments: object) -> None:
 
 def test_no_table_is_ever_made_dense():
     """Memory stays within a small multiple of what is stored and of the samples; the dense table
-    would take 1 GB."""
-    n_samples, n_features = 4000, 60_000
+    would take 320 MB."""
+    n_samples, n_features = 4000, 20_000
     random = np.random.default_rng(0)
-    places = random.integers(n_samples, size=100_000), random.integers(n_features, size=100_000)
-    X = scipy.sparse.coo_array(
-        (np.ones(100_000, dtype=np.float32), places), (n_samples, n_features)
-    )
+    places = random.integers(n_samples, size=40_000), random.integers(n_features, size=40_000)
+    X = scipy.sparse.coo_array((np.ones(40_000, dtype=np.float32), places), (n_samples, n_features))
     y = (np.asarray(X.tocsr()[:, :2000].sum(axis=1)) > 0).astype(int)
     estimators = (
-        LogitBoostClassifier(n_estimators=4),
         AdaBoostClassifier(n_estimators=4),
         GlassBoxClassifier(n_estimators=4, n_bags=2, interactions=1, random_state=0),
     )
@@ -234,7 +230,7 @@ def test_no_table_is_ever_made_dense():
             _, peak = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
-        assert peak < 150e6, estimator
+        assert peak < 100e6, estimator
 
 
 REFUSED = {
