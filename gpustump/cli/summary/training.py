@@ -11,6 +11,7 @@ import numpy as np
 from gpustump.cli.columns.model import with_shown_names
 from gpustump.cli.columns.training import TrainingData, as_text
 from gpustump.cli.method import Loss
+from gpustump.cli.summary.doubts import doubts
 from gpustump.cli.summary.held_out import (
     CLASSES_SHOWN,
     ScoredPart,
@@ -85,6 +86,11 @@ def summary(training: FinishedTraining) -> list[tuple[str, str]]:
         *([] if held_out is None else about_held_out(scored, training.loss)),
         *_about_features(training),
         *_about_pairs(training),
+        *doubts(
+            trained if scored is None else scored,
+            is_held_out=scored is not None,
+            is_balanced=getattr(training.estimator, "class_weight", None) is not None,
+        ),
         ("time", f"{training.seconds:.2f} s to fit, on {training.estimator.device_}"),
         ("digest", training.model.digest()),
     ]
