@@ -290,8 +290,6 @@ class PreparedTable(Protocol):
     n_features : int
     n_missing : ndarray (n_features,) of int64
         For each feature the number of these rows that have no value.
-    note : str or None
-        What users should know about how memory is used.
     """
 
     @property
@@ -306,9 +304,6 @@ class PreparedTable(Protocol):
 
     @property
     def n_missing(self) -> np.ndarray: ...
-
-    @property
-    def note(self) -> str | None: ...
 
     def threshold(self, feature: int, position: int) -> float:
         """The threshold after a sorted position: not below that value, and below the next one.
@@ -343,10 +338,6 @@ class WrappedTable:
     @property
     def n_missing(self) -> np.ndarray:
         return self.inner.n_missing
-
-    @property
-    def note(self) -> str | None:
-        return self.inner.note
 
     def threshold(self, feature: int, position: int) -> float:
         """See `PreparedTable`."""

@@ -49,7 +49,7 @@ from gpustump.engines.cpu.engine import (
 )
 from gpustump.engines.cpu.runtime.kernel_folder import are_compiled
 from gpustump.engines.cuda import device as cuda_device
-from gpustump.engines.cuda.engine import CudaEngine, refusal_of_any
+from gpustump.engines.cuda.engine import CudaEngine
 from gpustump.engines.handover import handing_over
 from gpustump.engines.reference.engine import REFERENCE
 
@@ -259,7 +259,7 @@ def why_not_on_gpu(task: Task) -> str | None:
         device = cuda_device.device_named("cuda")
     except DeviceError as error:
         return str(error)
-    return cuda_device.problem_of("cuda") if device is None else refusal_of_any(task)
+    return cuda_device.problem_of("cuda") if device is None else CudaEngine.refusal(task)
 
 
 def gains_from_gpu(task: Task) -> bool:
@@ -346,7 +346,7 @@ def _on_gpu(task: Task, resources: Resources, device: str) -> Choice:
     """A route on a CUDA device: by its kernels, or else by the reference scan."""
     if not arrays.on_host(task.X):
         task = _moved(task, device)
-    problem = refusal_of_any(task)
+    problem = CudaEngine.refusal(task)
     if asked_for() not in ("auto", "cuda"):
         problem = f"GPUSTUMP_KERNELS asks for {asked_for()!r}"
     if problem is None:
@@ -367,7 +367,7 @@ def _on_gpu(task: Task, resources: Resources, device: str) -> Choice:
 
 def _on_host(task: Task, resources: Resources, passed_over: tuple[str, ...]) -> Choice:
     """A route on the host: the fastest engine that the memory limit allows."""
-    if asked_for() == "cuda" and refusal_of_any(task) is None:
+    if asked_for() == "cuda" and CudaEngine.refusal(task) is None:
         found = cuda_device.device_of(task.X)
         if found is not None:  # a stand-in for a device, in tests
             reason = "GPUSTUMP_KERNELS asks for it"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -50,7 +50,6 @@ class SparseOrder:
     order: np.ndarray
     n_below: np.ndarray
     n_present: np.ndarray
-    note: ClassVar[str | None] = None
 
     @property
     def starts(self) -> np.ndarray:

@@ -278,7 +278,6 @@ def test_a_prepared_table_knows_the_callers_table_and_its_own_size(engine):
             assert (table.n_samples, table.n_features) == own.shape, name
             assert table.n_missing.tolist() == np.isnan(own).sum(axis=0).tolist(), name
             assert np.array_equal(engine.to_numpy(table.X), X, equal_nan=True), name
-            assert table.note is None or isinstance(table.note, str), name
 
 
 @with_kinds(ENGINES, FEW_KINDS)

@@ -84,7 +84,6 @@ class SpreadTable:
         As for `contract.Task`.
     """
 
-    note = None
     table: ClusterTable
 
     def __init__(

@@ -370,7 +370,7 @@ def run_all(
 ) -> tuple[Run, ...]:
     """Make the rounds of all runs, one run after the other; see `train`."""
     n_runs, n_outputs = settings.n_runs(n_classes), settings.n_outputs(n_classes)
-    limit, route, note = settings.n_rounds_of(n_classes), ground.route, ground.table.note
+    limit, route = settings.n_rounds_of(n_classes), ground.route
     if settings.announces_route:
         announce(f"trains on {route}")
     before = earlier or [Run()] * n_runs
@@ -393,7 +393,6 @@ def run_all(
     to_come = [own - done for own, done in zip(n_rounds, n_done, strict=True)]
     observer.begin("bag", n_runs if n_runs > 1 else to_come[0])
     place, shown = f"{route.place}, {route.engine}", settings.show_progress
-    place = place if note is None else f"{place}, {note}"
     with Bar(sum(n_rounds), shown=shown, note=place, done=sum(n_done)) as bar:
         for number, own in enumerate(before):
             positive = number if n_runs == n_classes else 1

@@ -43,14 +43,12 @@ class ClusterTable:
     shards : Shards
     bins : CommonBins
     types : ValueTypes
-    note : str or None
     """
 
     X: Any
     shards: Shards
     bins: CommonBins
     types: ValueTypes
-    note: str | None = None
     _exponents: dict[int, int] = field(default_factory=dict, repr=False)
     _thresholds: dict[tuple[int, int], float] = field(default_factory=dict, repr=False)
 

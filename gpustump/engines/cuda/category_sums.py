@@ -35,7 +35,10 @@ class SumsByCategory:
     def __init__(self, table: CudaTable, histograms: Histograms, n_outputs: int) -> None:
         self._device, self._histograms, self._n_outputs = table.device, histograms, n_outputs
         self._n_columns = len(table.categories)
-        numbers = [_occurring(counts) for counts in table.categories.values()]
+        numbers = [
+            np.append(np.flatnonzero(counts[:NO_CODE]), NO_CODE)
+            for counts in table.categories.values()
+        ]
         n_of_each = np.asarray([len(own) for own in numbers], dtype=np.int64)
         self._columns = np.repeat(np.arange(self._n_columns), n_of_each)
         self._numbers = np.concatenate([*numbers, np.empty(0, dtype=np.int64)])
@@ -61,8 +64,3 @@ class SumsByCategory:
         numbers = np.where(self._numbers == NO_CODE, n_numbers - 1, self._numbers)
         found[self._columns, :, :, numbers] = np.moveaxis(by_place, 2, 0)
         return found
-
-
-def _occurring(counts: np.ndarray) -> np.ndarray:
-    """The category numbers that some sample has, and `NO_CODE`, from their counts."""
-    return np.append(np.flatnonzero(counts[:NO_CODE]), NO_CODE)

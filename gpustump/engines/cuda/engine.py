@@ -37,9 +37,16 @@ class CudaEngine:
     def __init__(self, device: CudaDevice) -> None:
         self.device = device
 
-    def refusal(self, task: Task) -> str | None:
-        """Why it cannot train this; None if it can."""
-        return refusal_of_any(task)
+    @staticmethod
+    def refusal(task: Task) -> str | None:
+        """Why no device's kernels can train this; None if they can."""
+        if arrays.is_sparse(task.X):
+            return "sparse tables are trained on the host"
+        if task.n_samples > MOST_SAMPLES:
+            return f"{task.n_samples} samples are too many for positions of 31 bits"
+        if any(_is_beyond_codes(task.X[:, feature]) for feature in task.categorical):
+            return f"a categorical feature has numbers above {NO_CODE - 1}, which no byte holds"
+        return None
 
     def least_bytes(self, task: Task, resources: Resources) -> int:
         """The fewest bytes of the device's memory with which it can train this."""
@@ -64,17 +71,6 @@ class CudaEngine:
         from gpustump.engines.cuda.state import CudaState
 
         return CudaState(table, labels, sample_weight, objective, beginning)
-
-
-def refusal_of_any(task: Task) -> str | None:
-    """Why no device's kernels can train this; None if they can."""
-    if arrays.is_sparse(task.X):
-        return "sparse tables are trained on the host"
-    if task.n_samples > MOST_SAMPLES:
-        return f"{task.n_samples} samples are too many for positions of 31 bits"
-    if any(_is_beyond_codes(task.X[:, feature]) for feature in task.categorical):
-        return f"a categorical feature has numbers above {NO_CODE - 1}, which no byte holds"
-    return None
 
 
 def _is_beyond_codes(column: Array) -> bool:

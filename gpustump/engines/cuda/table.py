@@ -136,8 +136,6 @@ class CudaTable:
         `bins.records` and `bins.features` on the device.
     categories : dict
         For each categorical feature how many samples have each code, (N_CODES,) of int64.
-    note : str or None
-        What the user should know about how the memory is used.
     """
 
     source: SourceTable
@@ -148,7 +146,6 @@ class CudaTable:
     bins_on_device: Array
     features_on_device: Array
     categories: dict[int, np.ndarray]
-    note: str | None
     _seen: dict[tuple[int, int], float] = field(default_factory=dict, repr=False)
     _places: dict[tuple[int, float], int] = field(default_factory=dict, repr=False)
 
@@ -328,12 +325,14 @@ def _prepared(source: SourceTable, budget: DeviceBudget) -> CudaTable:
     groups = groups_of(source.n_features, n_samples, _width_bits(device, n_samples, budget))
     codes: ResidentCodes | StreamedCodes
     if budget.buffer_bytes is None:
-        codes, note = ResidentCodes(device, groups, n_samples), None
+        codes = ResidentCodes(device, groups, n_samples)
     else:
         codes = StreamedCodes(device, groups, n_samples, budget.buffer_bytes)
         size = readable_bytes(n_bytes(groups, n_samples))
-        note = f"{size} of codes streamed from the host's memory in every round"
-        announce(f"the table's codes do not fit into {device.name}: {note}")
+        announce(
+            f"the table's codes do not fit into {device.name}: {size} of codes streamed from the "
+            "host's memory in every round"
+        )
 
     def sort(feature: int) -> Array:
         (column,) = source.columns([feature])
@@ -358,7 +357,6 @@ def _prepared(source: SourceTable, budget: DeviceBudget) -> CudaTable:
         categories={
             feature: cuts.counts for feature, cuts in enumerate(found) if cuts.counts is not None
         },
-        note=note,
     )
 
 

@@ -24,9 +24,15 @@ from gpustump.engines.contract import (
 )
 from gpustump.engines.objective import Objective
 from gpustump.engines.reference import sparse_scan
-from gpustump.engines.reference.category_sums import SumsByCategory
 from gpustump.engines.reference.exponential_loss import ExponentialLoss
-from gpustump.engines.reference.integers import Integers, Loss, hessian_of, parts_of, picked_numbers
+from gpustump.engines.reference.integers import (
+    Integers,
+    Loss,
+    hessian_of,
+    parts_of,
+    picked_numbers,
+    sums_in_order,
+)
 from gpustump.engines.reference.interval_scan import best_interval
 from gpustump.engines.reference.logistic_loss import LogisticLoss
 from gpustump.engines.reference.ratio_loss import RatioLoss
@@ -78,7 +84,7 @@ class ArrayState:
         self._first_weights = self._xp.astype(units, self._xp.int64)
         self._first_weight = int(self._xp.sum(self._first_weights))
         self._totals: Totals | None = None
-        self._by_category: SumsByCategory | None = None
+        self._by_category: list[tuple[Array, Array]] = []  # made when first needed
         self._cells: SparseCells | None = None
 
     @property
@@ -161,9 +167,15 @@ class ArrayState:
 
     def category_sums(self, columns: CategoryColumns) -> np.ndarray:
         """See `engines.category_table.SummingState`."""
-        if self._by_category is None:
-            self._by_category = SumsByCategory(columns, self._labels)
-        return self._by_category(self.integers())
+        if not self._by_category:  # of each feature the samples by category, and where each ends
+            xp, device = self._xp, arrays.device_of(self._labels)
+            orders = np.argsort(columns.numbers, axis=1, kind="stable")
+            ends = np.cumsum(columns.counts, axis=1)
+            self._by_category = [
+                (xp.asarray(order, device=device), xp.asarray(end, device=device))
+                for order, end in zip(orders, ends, strict=True)
+            ]
+        return np.stack([sums_in_order(self.integers(), *own) for own in self._by_category])
 
     def integers(self) -> Integers:
         """This round's integers."""

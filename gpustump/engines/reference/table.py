@@ -15,7 +15,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -108,7 +108,6 @@ class ArrayTable:
     n_cuts: np.ndarray
     n_present: np.ndarray
     block_bytes: int
-    note: ClassVar[str | None] = None
 
     @property
     def n_missing(self) -> np.ndarray:

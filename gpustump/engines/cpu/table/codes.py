@@ -18,7 +18,7 @@ import functools
 import math
 import threading
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -102,7 +102,6 @@ class CodedTable:
     n_missing: np.ndarray
     team: Team
     parted: PartedSamples | None = field(repr=False)
-    note: ClassVar[str | None] = None
     _bins_by_value: dict[tuple[int, int], tuple[np.ndarray, np.ndarray]] = field(
         default_factory=dict, repr=False
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -101,7 +101,6 @@ class SortedTable:
     source: Source
     columns: SortedColumns
     team: Team
-    note: ClassVar[str | None] = None
 
     @property
     def order(self) -> np.ndarray:
