@@ -276,7 +276,6 @@ def cuda(X: np.ndarray, rows: Rows, categorical: tuple[int, ...] = ()) -> Iterat
     yield way("eight threads", OnCpu(threads=8))
     yield way("nothing staged", OnCpu(most_shared=160 * 1024))
     yield way("little shared memory", OnCpu(most_shared=64 * 1024))
-    yield way("least shared memory", OnCpu(most_shared=48 * 1024))
     yield way("host table", OnCpu(), host)
     yield way("host table, one thread there", OnCpu(), host, n_jobs=1)
     yield way("host table, one order at a time", OnCpu(), host, max_memory=one)

@@ -63,7 +63,7 @@ def main() -> None:
     check_judges(X, on_cpu)
     check_pairs(on_cpu, random)
     used = {"predict_float32", "predict_outputs_float32"}
-    unused = {"add_32", "add_16", "add_8", *device.KERNELS["prediction"]} - used
+    unused = {"add_32", "add_16", *device.KERNELS["prediction"]} - used
     kernels = {name for names in device.KERNELS.values() for name in names}
     assert set(on_cpu.launched) == kernels - unused
 

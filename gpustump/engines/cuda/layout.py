@@ -31,8 +31,6 @@ N_CODES, NO_CODE = 256, 255
 SLOTS = 2 * N_CODES
 """How many sums a feature's histogram has: one for each code and label."""
 
-_LEAST_COLUMN_BITS = 3
-
 _COLUMN_BYTES = 8 * SLOTS
 """Bytes of shared memory for a column of the histograms' table."""
 
@@ -221,11 +219,11 @@ def n_bytes(groups: tuple[Group, ...], n_samples: int) -> int:
 
 
 def column_bits(device: CudaDevice) -> int:
-    """The histograms' table in shared memory has 2**this columns."""
-    bits = LANE_BITS
-    while bits > _LEAST_COLUMN_BITS and table_bytes(bits) > device.most_shared:
-        bits -= 1
-    return bits
+    """The histograms' table in shared memory has 2**this columns: a lane has one, or two share it.
+
+    Every device that is new enough has room for that: 64 KiB.
+    """
+    return LANE_BITS if table_bytes(LANE_BITS) <= device.most_shared else LANE_BITS - 1
 
 
 def table_bytes(column_bits: int) -> int:

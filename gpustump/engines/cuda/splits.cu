@@ -212,17 +212,22 @@ struct RealVotes {
     return root(positive, negative) +
            root(present.positive - positive, present.negative - negative);
   }
-  static __device__ Score most(const Inside& inside, const Triple& present, const Triple& missing,
-                               double) {
+  // The least value of a function at the corners of the region in which the sums left of a cut lie.
+  template <class Function>
+  static __device__ double least_at_corners(const Inside& inside, Function value) {
     int64 p0 = inside.low.positive, p9 = inside.high.positive;
     int64 n0 = inside.low.negative, n9 = inside.high.negative;
     double by_p = inside.skew.positive, by_n = inside.skew.negative;
-    double least = fmin(at(present, p0, n0), at(present, p9, n9));
-    least = fmin(least, at(present, p0 + rounded_up(by_p, p9 - p0), n0));
-    least = fmin(least, at(present, p9, n9 - rounded_up(by_p, n9 - n0)));
-    least = fmin(least, at(present, p0, n0 + rounded_up(by_n, n9 - n0)));
-    least = fmin(least, at(present, p9 - rounded_up(by_n, p9 - p0), n9));
-    return -(least + root(missing.positive, missing.negative));
+    double least = fmin(value(p0, n0), value(p9, n9));
+    least = fmin(least, value(p0 + rounded_up(by_p, p9 - p0), n0));
+    least = fmin(least, value(p9, n9 - rounded_up(by_p, n9 - n0)));
+    least = fmin(least, value(p0, n0 + rounded_up(by_n, n9 - n0)));
+    return fmin(least, value(p9 - rounded_up(by_n, p9 - p0), n9));
+  }
+  static __device__ Score most(const Inside& inside, const Triple& present, const Triple& missing,
+                               double) {
+    auto roots = [&](int64 p, int64 n) { return at(present, p, n); };
+    return -(least_at_corners(inside, roots) + root(missing.positive, missing.negative));
   }
   static __device__ double level(const Triple& sums, const Limit& limit) {
     return (double(sums.positive) + limit.smoothing) / (double(sums.negative) + limit.smoothing);
@@ -234,15 +239,7 @@ struct RealVotes {
     auto beyond = [&](int64 p, int64 n) {
       return double(limit.direction) * ((double(p) + s) - slope * (double(n) + s));
     };
-    int64 p0 = inside.low.positive, p9 = inside.high.positive;
-    int64 n0 = inside.low.negative, n9 = inside.high.negative;
-    double by_p = inside.skew.positive, by_n = inside.skew.negative;
-    double least = fmin(beyond(p0, n0), beyond(p9, n9));
-    least = fmin(least, beyond(p0 + rounded_up(by_p, p9 - p0), n0));
-    least = fmin(least, beyond(p9, n9 - rounded_up(by_p, n9 - n0)));
-    least = fmin(least, beyond(p0, n0 + rounded_up(by_n, n9 - n0)));
-    least = fmin(least, beyond(p9 - rounded_up(by_n, p9 - p0), n9));
-    return least <= size * ROUNDINGS;
+    return least_at_corners(inside, beyond) <= size * ROUNDINGS;
   }
 };
 

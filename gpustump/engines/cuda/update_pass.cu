@@ -245,4 +245,3 @@ __device__ void add(const uint8* codes, const Group* groups, int64 n_groups, con
 ADD(staged, 5, true)
 ADD(32, 5, false)
 ADD(16, 4, false)
-ADD(8, 3, false)
