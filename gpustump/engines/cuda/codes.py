@@ -21,7 +21,6 @@ from gpustump.engines.cuda.layout import (
     Group,
     described,
     n_bytes,
-    on_device,
 )
 from gpustump.engines.cuda.sorting import Cuts
 
@@ -69,8 +68,8 @@ class ResidentCodes:
     def __init__(self, device: CudaDevice, groups: tuple[Group, ...], n_samples: int) -> None:
         self._n, self._device = n_samples, device
         self._codes = device.xp.zeros(n_bytes(groups, n_samples), dtype=np.uint8)
-        table, grid = described(device, groups, n_samples)
-        self._all = Part(self._codes, on_device(device, table), len(groups), grid, 0, n_samples)
+        described_groups, grid = described(device, groups, n_samples)
+        self._all = Part(self._codes, described_groups, len(groups), grid, 0, n_samples)
 
     def group(self, group: Group) -> Array:
         """The array into which a group's codes are to be written."""
@@ -147,7 +146,10 @@ class StreamedCodes:
             begin = group.first_byte + (first << group.width_bits)
             target = self._buffer[: n << group.width_bits]
             self._device.upload(self._codes[begin : begin + target.size], target)
-            groups, grid = self._described(group, n)
+            if (group, n) not in self._descriptions:
+                alone = group._replace(first_byte=0)
+                self._descriptions[group, n] = described(self._device, (alone,), n)
+            groups, grid = self._descriptions[group, n]
             yield Part(target, groups, 1, grid, first, n)
 
     def spans(self) -> list[tuple[int, int]]:
@@ -158,12 +160,6 @@ class StreamedCodes:
     def address_of(self, group: Group) -> int:
         """Where a part of a group begins, once it is on the device."""
         return self._device.address(self._buffer)
-
-    def _described(self, group: Group, n: int) -> tuple[Array, int]:
-        if (group, n) not in self._descriptions:
-            table, grid = described(self._device, (group._replace(first_byte=0),), n)
-            self._descriptions[group, n] = on_device(self._device, table), grid
-        return self._descriptions[group, n]
 
 
 def write_feature(

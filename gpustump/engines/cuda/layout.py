@@ -245,19 +245,16 @@ def _cost_of(group: Group) -> float:
     return (1 << group.width_bits) * (1.0 if group.width_bits == LANE_BITS else _NARROW)
 
 
-def described(
-    device: CudaDevice,
-    groups: tuple[Group, ...],
-    n_samples: int,
-    samples_of_block: int = _SAMPLES_OF_BLOCK,
-) -> tuple[np.ndarray, int]:
-    """Groups as `add` takes them, (n_groups + 1,) of `GROUP`, and how many blocks work on them.
+def described(device: CudaDevice, groups: tuple[Group, ...], n_samples: int) -> tuple[Array, int]:
+    """Groups as `add` takes them, on the device, and how many blocks work on them.
+
+    The first is (n_groups + 1, words) of int64: records `GROUP`.
 
     The shared memory of a processor holds one block's table. Each group gets one block. Further
     blocks, up to one for each processor, go one by one to the group whose blocks have the most
     work.
     """
-    most = max(1, -(-n_samples // samples_of_block))
+    most = max(1, -(-n_samples // _SAMPLES_OF_BLOCK))
     n_blocks = [1] * len(groups)
     for _ in range(device.n_processors - len(groups)):
         shares = [
@@ -270,4 +267,4 @@ def described(
     for number, (group, begin) in enumerate(zip(groups, begins, strict=True)):
         table[number] = (*group, begin)
     table["first_block"][-1] = sum(n_blocks)
-    return table, sum(n_blocks)
+    return on_device(device, table), sum(n_blocks)

@@ -13,9 +13,8 @@ import numpy as np
 
 from gpustump.arrays.libraries import Array
 from gpustump.engines.contract import Beginning, RegionFactors, Step
-from gpustump.engines.cuda.device import THREADS, blocks_for
 from gpustump.engines.cuda.histograms import Histograms
-from gpustump.engines.cuda.layout import LOSS_SAMPLES, LOSSES, MOTION, MOVEMENT, SUMS, record
+from gpustump.engines.cuda.layout import LOSS_SAMPLES, LOSSES, MOTION, MOVEMENT, record
 from gpustump.engines.cuda.steps import Steps
 from gpustump.engines.cuda.table import CudaTable, Parting
 from gpustump.engines.cuda.update_pass import FirstWeights, no_sums
@@ -138,7 +137,7 @@ class LossPass:
         self._steps.write(None, clears=True)
         self._write_numbers(votes, factors, self._movement(factors, None))
         if self._objective.loss == "softmax":
-            self._queue_following("begin_softmax")
+            self._queue("begin_softmax")
         else:  # a factor of 1 changes nothing
             self.queue()
 
@@ -162,16 +161,10 @@ class LossPass:
         """Queue everything that a step does to the samples and the histograms."""
         several = "s" * (self._objective.loss == "exponential" and self._objective.n_outputs > 1)
         loss = self._objective.loss if self._fixed is None else "ratio"
-        self._queue_following(f"follow_{loss}{several}")
+        self._queue(f"follow_{loss}{several}")
 
-    def _queue_following(self, kernel: str) -> None:
-        device = self._device
-        self._steps.queue()
-        for step in self._steps.parts():
-            device.launch(
-                kernel, blocks_for(self._n_samples, device), THREADS, step, self._motion,
-                self.samples, shared=SUMS.itemsize * THREADS,
-            )  # fmt: skip
+    def _queue(self, kernel: str) -> None:
+        self._steps.queue(kernel, self._motion, self.samples)
         self.histograms.queue_adding()
 
     def _movement(self, factors: RegionFactors, counts: Sequence[int] | None) -> Movement:

@@ -12,7 +12,7 @@ after the numbers of the step. For other hypotheses the region of each sample is
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from gpustump.arrays.libraries import Array
 from gpustump.engines.category_columns import regions_of_numbers
 from gpustump.engines.contract import Cut
 from gpustump.engines.cuda.device import THREADS, blocks_for
-from gpustump.engines.cuda.layout import N_CODES, STEP, Group
+from gpustump.engines.cuda.layout import N_CODES, STEP, SUMS, Group
 from gpustump.engines.cuda.table import CudaTable, Parting
 from gpustump.learners.kinds import OfCategories
 
@@ -103,20 +103,22 @@ class Steps:
             self._write_bins(cut, 0 if cut.after is None else cut.after + 1, cut.position)
             self._write_codes(cut.feature)
 
-    def queue(self) -> None:
-        """Queue the copy of the step to the device, and the marks that it needs."""
-        self._device.upload(self._host, self._on_device)
-        n_blocks = blocks_for(self._table.n_samples, self._device)
-        self._device.launch("mark", n_blocks, THREADS, self._on_device)
+    def queue(self, kernel: str, *arguments: Any) -> None:
+        """Queue the copy of the step to the device, the marks that it needs, and a kernel.
 
-    def parts(self) -> Iterator[int]:
-        """The addresses of the step's records; each is yielded when its codes are on the device."""
-        begin, codes = self._device.address(self._on_device), self._table.codes
+        The kernel takes a record of the step and other arguments. It adds up `Sums`.
+        """
+        device, codes = self._device, self._table.codes
+        device.upload(self._host, self._on_device)
+        n_blocks = blocks_for(self._table.n_samples, device)
+        device.launch("mark", n_blocks, THREADS, self._on_device)
+        at, size = device.address(self._on_device), SUMS.itemsize * THREADS
         if self._group is None or codes.is_resident:
-            yield begin
+            device.launch(kernel, n_blocks, THREADS, at, *arguments, shared=size)
             return
-        for number, _ in enumerate(codes.parts_of(self._group)):
-            yield begin + number * STEP.itemsize
+        for _ in codes.parts_of(self._group):  # each is on the device when it is taken
+            device.launch(kernel, n_blocks, THREADS, at, *arguments, shared=size)
+            at += STEP.itemsize
 
     def _write_codes(self, feature: int) -> None:
         """Write where the codes of a feature are."""

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from gpustump.arrays.libraries import Array
 from gpustump.engines.contract import Step
-from gpustump.engines.cuda.device import THREADS, CudaDevice, blocks_for
+from gpustump.engines.cuda.device import CudaDevice
 from gpustump.engines.cuda.histograms import Histograms
-from gpustump.engines.cuda.layout import EFFECT, SAMPLES, SUMS, record
+from gpustump.engines.cuda.layout import EFFECT, SAMPLES, record
 from gpustump.engines.cuda.steps import Steps
 from gpustump.engines.cuda.table import CudaTable, Parting
 from gpustump.engines.integer_weights import TOP, in_units
@@ -26,28 +25,6 @@ from gpustump.learners.kinds import AnyStump
 
 _MOST_RESCALE = 63
 """A larger exponent leaves nothing of an integer, and a shift by 64 bits is not defined."""
-
-
-class Discrete(NamedTuple):
-    """A step of discrete votes: one vote with a sign for each region, and two factors.
-
-    `grown` multiplies the weights of the samples that the signs get wrong and `kept`, a power of
-    two, those of the others.
-    """
-
-    signs: tuple[int, int, int]
-    vote: float
-    grown: float
-    kept: float
-
-    @classmethod
-    def of(cls, step: Step) -> Discrete:
-        """What a step does that `discrete_step` has made."""
-        assert isinstance(step.hypothesis, AnyStump)
-        sign = step.hypothesis.polarity
-        negative, positive = step.factors[FIRST_REGION][0]
-        kept, grown = (positive, negative) if sign > 0 else (negative, positive)
-        return cls(signs(step.hypothesis), step.votes[FIRST_REGION][0] * sign, grown, kept)
 
 
 class UpdatePass:
@@ -103,8 +80,8 @@ class UpdatePass:
 
     def queue_beginning(self) -> None:
         """Queue the first round's integers, and their sums."""
-        nothing = Discrete((1, 1, 1), vote=0.0, grown=1.0, kept=1.0)
-        self._write(None, None, nothing, rescale_exponent=0, anew=True)
+        self._steps.write(None, clears=True)
+        self._effect[0] = (1, 1, 1, 0.0, 1.0, 1.0, True, 0)  # no vote, and factors of 1
         self.queue()
 
     def write(self, step: Step, cut: Parting | None, regions: Array | None) -> None:
@@ -118,36 +95,21 @@ class UpdatePass:
         regions : array (n_samples,) of uint8, or None
             The region of each sample, if the cut is not known.
         """
-        exponent = step.rescale_exponent
-        # If the unit of the integers changes, the histograms are added up anew.
-        self._write(cut, regions, Discrete.of(step), rescale_exponent=exponent, anew=exponent != 0)
-
-    def _write(
-        self,
-        cut: Parting | None,
-        regions: Array | None,
-        discrete: Discrete,
-        *,
-        rescale_exponent: int,
-        anew: bool,
-    ) -> None:
+        assert isinstance(step.hypothesis, AnyStump)  # `discrete_step` has made the step
+        sign, exponent = step.hypothesis.polarity, step.rescale_exponent
+        vote = step.votes[FIRST_REGION][0] * sign
+        # One factor is for the samples that the signs get wrong; the other one is a power of two.
+        negative, positive = step.factors[FIRST_REGION][0]
+        kept, grown = (positive, negative) if sign > 0 else (negative, positive)
+        anew = exponent != 0  # if the unit of the integers changes
         self._steps.write(cut, regions, clears=anew)
-        is_known = rescale_exponent >= 0 and discrete.grown >= discrete.kept
         # -1 tells the search that what it found in earlier rounds is void.
-        for_search = min(rescale_exponent, _MOST_RESCALE) if is_known else -1
-        self._effect[0] = (
-            *discrete.signs, discrete.vote, discrete.grown, discrete.kept, anew, for_search,
-        )  # fmt: skip
+        for_search = min(exponent, _MOST_RESCALE) if exponent >= 0 and grown >= kept else -1
+        self._effect[0] = (*signs(step.hypothesis), vote, grown, kept, anew, for_search)
 
     def queue(self) -> None:
         """Queue everything that a round does to the samples and the histograms."""
-        device = self._device
-        self._steps.queue()
-        for step in self._steps.parts():
-            device.launch(
-                "advance", blocks_for(len(self._scores), device), THREADS, step,
-                self._steps.words_at, self._samples, shared=SUMS.itemsize * THREADS,
-            )  # fmt: skip
+        self._steps.queue("advance", self._steps.words_at, self._samples)
         self.histograms.queue_adding()
 
     def _record(self) -> np.ndarray:

@@ -67,11 +67,8 @@ class _Scoring(NamedTuple):
         return xp.where(self.limit.allows(left, right), scores, below_all(scores))
 
 
-class Groups(NamedTuple):
-    """For each output the sums over the samples with a value and over those without, (b, 1)."""
-
-    present: list[Sums]
-    missing: list[Sums]
+Groups = list[tuple[Sums, Sums]]
+"""For each output the sums over the samples with a value and over those without, (b, 1)."""
 
 
 def best_split(table: ArrayTable, integers: Integers, objective: Objective) -> Cut:
@@ -105,11 +102,11 @@ def constant_split(integers: Integers, objective: Objective) -> Cut:
 def _best_of_block(block: Block, integers: Integers, scoring: _Scoring, block_bytes: int) -> Best:
     """The best cuts of a block's features."""
     n_features, n_samples = block.order.shape
-    missing = _missing_sums(block, integers, block_bytes)
-    present = [
-        _less(Sums(*total), none) for total, none in zip(integers.totals, missing, strict=True)
+    missing = _missing_sums(block, integers)
+    groups = [
+        (_less(Sums(*total), none), none)
+        for total, none in zip(integers.totals, missing, strict=True)
     ]
-    groups = Groups(present, missing)
     # A block's places take time and memory when they are first needed.
     if n_features * n_samples * ELEMENT_BYTES <= block_bytes and block.places is not None:
         best = _best_at(block.places, block, integers, scoring, groups)
@@ -140,16 +137,12 @@ def _with_missing_apart(block: Block, best: Best, scoring: _Scoring, groups: Gro
     It makes a split, of the values from the missing ones, only where it is better than a constant.
     """
     xp, device = arrays.namespace_of(best.score), arrays.device_of(best.score)
-    regions = (
-        (present, Sums(*(xp.zeros_like(part) for part in present)), missing)
-        for present, missing in zip(*groups, strict=True)
-    )
+    regions = ((present, _less(present, present), missing) for present, missing in groups)
     apart = score_of_outputs(scoring.gain, regions)[:, 0]
     n_present = xp.asarray(block.n_present, device=device)
     has_both = (n_present > 0) & (n_present < block.order.shape[1])
-    is_apart = has_both & (apart > scoring.constant) & (apart > best.score)
-    score = xp.where(is_apart, apart, best.score)
-    return Best(score, xp.where(is_apart, n_present - 1, best.position))
+    is_split = has_both & (apart > scoring.constant)
+    return _merged(best, Best(xp.where(is_split, apart, below_all(apart)), n_present - 1))
 
 
 def _best_at(
@@ -183,29 +176,27 @@ def _sums_left(integers: Integers, order: Array, before: list[Sums | None]) -> I
 
 def _regions(left: Iterable[Sums], groups: Groups) -> Iterator[Regions]:
     """For each output the sums of left, right and missing."""
-    for own, present, missing in zip(left, groups.present, groups.missing, strict=True):
+    for own, (present, missing) in zip(left, groups, strict=True):
         yield own, _less(present, own), missing
 
 
-def _missing_sums(block: Block, integers: Integers, block_bytes: int) -> list[Sums]:
+def _missing_sums(block: Block, integers: Integers) -> list[Sums]:
     """For each output the sums over each feature's missing values, (b, 1)."""
     n_features, n_samples = block.order.shape
-    values = integers.outputs[0].gradient
-    xp, device = arrays.namespace_of(values), arrays.device_of(values)
-    nothing = xp.zeros((n_features, 1), dtype=xp.int64, device=device)
-    found = [Sums(nothing, nothing) for _ in integers.outputs]
+    xp, device = arrays.namespace_of(block.order), arrays.device_of(block.order)
+    if block.has_all_values:
+        nothing = xp.zeros((n_features, 1), dtype=xp.int64, device=device)
+        return [Sums(nothing, nothing) for _ in integers.outputs]
     first = int(block.n_present.min())
-    n_present = xp.asarray(block.n_present[:, np.newaxis], device=device)
-    for span in spans(n_samples - first, n_features * ELEMENT_BYTES, block_bytes):
-        samples = slice(first + span.start, first + span.stop)
-        places = xp.arange(samples.start, samples.stop, dtype=xp.int64, device=device)
-        is_missing = xp.reshape(places, (1, -1)) >= n_present
-        order = block.order[:, samples]
-        found = [
-            _added(sums, _summed(one, order, is_missing))
-            for sums, one in zip(found, integers.outputs, strict=True)
-        ]
-    return found
+    places = xp.arange(first, n_samples, dtype=xp.int64, device=device)
+    is_missing = places >= xp.asarray(block.n_present[:, np.newaxis], device=device)
+
+    def summed(values: Array) -> Array:
+        return xp.sum(xp.where(is_missing, values, 0), axis=1, keepdims=True)
+
+    return [
+        Sums(*map(summed, _of_samples(own, block.order[:, first:]))) for own in integers.outputs
+    ]
 
 
 def _gathered(values: Array, order: Array) -> Array:
@@ -225,12 +216,6 @@ def _running_sums(integers: Sums, order: Array) -> Sums:
     own = _of_samples(integers, order)
     xp = arrays.namespace_of(own.gradient)
     return Sums(*(xp.cumulative_sum(part, axis=1) for part in own))
-
-
-def _summed(integers: Sums, order: Array, selected: Array) -> Sums:
-    own = _of_samples(integers, order)
-    xp = arrays.namespace_of(own.gradient)
-    return Sums(*(xp.sum(xp.where(selected, part, 0), axis=1, keepdims=True) for part in own))
 
 
 def _added(one: Sums, other: Sums) -> Sums:
