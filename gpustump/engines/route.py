@@ -205,7 +205,7 @@ def choose(
         device = here
     if device.startswith("cuda"):
         return _on_gpu(task, resources, device)
-    if here == device == "cpu" or device == "cpu":
+    if device == "cpu":
         return _on_host(_moved(task, device), resources, ())
     return _choice(device, REFERENCE, f"nothing else trains on {device}", task, resources)
 
@@ -255,11 +255,7 @@ def why_not_on_gpu(task: Task) -> str | None:
         return f"GPUSTUMP_KERNELS asks for {asked_for()!r}"
     if not gains_from_gpu(task):
         return f"{task.n_elements} elements and {_rounds(task)} rounds are too few to gain from it"
-    try:
-        device = cuda_device.device_named("cuda")
-    except DeviceError as error:
-        return str(error)
-    return cuda_device.problem_of("cuda") if device is None else CudaEngine.refusal(task)
+    return cuda_device.problem_of("cuda") or CudaEngine.refusal(task)
 
 
 def gains_from_gpu(task: Task) -> bool:

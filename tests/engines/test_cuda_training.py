@@ -50,6 +50,7 @@ def device(monkeypatch: pytest.MonkeyPatch) -> OnCpu:
     """A device by the name of "cuda", and of "cuda:0"."""
     made = OnCpu()
     monkeypatch.setattr("gpustump.engines.cuda.device.device_named", lambda place: made)
+    monkeypatch.setattr("gpustump.engines.cuda.device.problem_of", lambda place: None)
     return made
 
 

@@ -58,6 +58,7 @@ def a_gpu(monkeypatch):
             return False
 
     monkeypatch.setattr(cuda_device, "device_named", lambda place: Found())
+    monkeypatch.setattr(cuda_device, "problem_of", lambda place: None)
     return Found
 
 
@@ -250,10 +251,8 @@ def test_auto_takes_a_gpu_for_large_tables_only_and_says_why_not(a_gpu, monkeypa
             patch.setenv("GPUSTUMP_KERNELS", kernels)
             assert (chosen(LARGE, device="auto").place, engine_of(LARGE)) == ("cpu", kernels)
 
-    def none(place: str) -> None:
-        raise DeviceError("CuPy finds no working CUDA driver: CUDARuntimeError: no device")
-
-    monkeypatch.setattr(cuda_device, "device_named", none)
+    none = "CuPy finds no working CUDA driver: CUDARuntimeError: no device"
+    monkeypatch.setattr(cuda_device, "problem_of", lambda place: none)
     found = reason(LARGE, 2**31)
     assert "not a GPU: CuPy finds no working CUDA driver" in found
     assert not found.endswith(".")
