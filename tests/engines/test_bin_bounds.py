@@ -239,15 +239,20 @@ def following_more(monkeypatch):
     monkeypatch.setattr(state, "_LARGEST_MINORITY", 1.0)
 
 
-HOW = ("equal weights", "any weights", "a heavy sample")
-
-
 @follows_more
 @pytest.mark.parametrize(
     ("kind", "is_constrained", "where", "how"),
     [
-        *((kind, False, "coded", how) for kind in KINDS for how in HOW),
+        *(
+            (kind, False, "coded", how)
+            for kind in KINDS
+            for how in ("equal weights", "any weights")
+        ),
         *((kind, True, "coded", "any weights") for kind in KINDS if KINDS[kind][1] == 1),
+        *(
+            (kind, False, "coded", "a heavy sample")
+            for kind in ("discrete", "real", "shared newton")
+        ),
         *((kind, True, "coded", "a heavy sample") for kind in ("real", "newton")),
         *((kind, False, "cluster", "any weights") for kind in KINDS),
         *((kind, True, "cluster", "any weights") for kind in ("discrete", "real", "newton")),

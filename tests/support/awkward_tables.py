@@ -63,12 +63,6 @@ def booleans(rng):
 
 
 @data
-def random_labels_on_ties(rng):
-    X = rng.integers(0, 4, size=(96, 5)).astype(np.float32)
-    return Data(X, np.resize([1, 1, -1, -1, 1, -1], 96))
-
-
-@data
 def constant_features(rng):
     X = table(rng)
     X[:, [0, 2, 4]] = [3.0, -0.0, np.inf]
@@ -79,18 +73,6 @@ def constant_features(rng):
 def duplicated_features(rng):
     X = table(rng)
     return noisy(np.concatenate([X, X, -X[:, ::-1]], axis=1)[:, [5, 0, 14, 9, 1]], rng)
-
-
-@data
-def duplicated_samples(rng):
-    X = np.repeat(table(rng, (24, 5)), 4, axis=0)
-    return noisy(X, rng)
-
-
-@data
-def sorted_up(rng):
-    X = np.sort(table(rng), axis=0)
-    return Data(X, labels(X, rng, noise=3.0))
 
 
 @data
@@ -172,7 +154,6 @@ def separable(rng):
 DATA |= {
     "float64": lambda rng: noisy(table(rng), rng),
     "float32": lambda rng: noisy(table(rng).astype(np.float32), rng),
-    "float16": lambda rng: noisy(table(rng).astype(np.float16), rng),
     "int8": lambda rng: noisy(rng.integers(-128, 128, size=(96, 5), dtype=np.int8), rng),
     "uint8": lambda rng: noisy(rng.integers(0, 256, size=(96, 5), dtype=np.uint8), rng),
     "int16": lambda rng: noisy(rng.integers(-(2**15), 2**15, size=(96, 5), dtype=np.int16), rng),
@@ -190,7 +171,6 @@ DATA |= {
         np.ones((96, 5)), np.where(np.arange(96) < 60, 1, -1)
     ),
     "missing": lambda rng: noisy(with_missing(table(rng), rng), rng),
-    "infinities_only": lambda rng: noisy(np.where(rng.random((96, 5)) < 0.5, np.inf, -np.inf), rng),
     "subnormal": lambda rng: noisy(rng.integers(-6, 7, size=(96, 5)) * 5e-324, rng),
     "near_overflow": lambda rng: noisy(rng.uniform(-1.7, 1.7, size=(96, 5)) * 1e308, rng),
     "weights_over_12_orders_of_magnitude": lambda rng: noisy(
@@ -214,14 +194,10 @@ DATA |= {
     "integer_weights": lambda rng: noisy(
         table(rng), rng, sample_weight=rng.integers(0, 5, size=96)
     ),
-    "learning_rate_one_half": lambda rng: noisy(table(rng), rng, learning_rate=0.5),
     "learning_rate_three": lambda rng: noisy(table(rng), rng, learning_rate=3.0),
     "no_edge_at_all": lambda rng: Data(
         np.tile([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], (8, 1)),
         np.resize([1, -1, -1, 1], 32),
-    ),
-    "many_samples_of_few_kinds": lambda rng: noisy(
-        rng.integers(0, 2, size=(500, 3), dtype=np.int8), rng
     ),
 }
 

@@ -115,18 +115,18 @@ def _to_torch(x: np.ndarray) -> Any:
     return torch.tensor(np.array(x))
 
 
-def _to_jax(x: np.ndarray) -> Any:
+def _to_jax(x: np.ndarray, device: str = "cpu") -> Any:
     import jax
 
     with jax.enable_x64(True):  # without it, JAX has no 64-bit types
-        return jax.device_put(jax.numpy.asarray(x), jax.devices("cpu")[0])
+        return jax.device_put(jax.numpy.asarray(x), jax.devices(device)[0])
 
 
-def _to_jax_cuda(x: np.ndarray) -> Any:
-    import jax
+def _to_torch_cuda(x: np.ndarray) -> Any:
+    return _to_torch(x).cuda()
 
-    with jax.enable_x64(True):
-        return jax.device_put(jax.numpy.asarray(x), jax.devices("cuda")[0])
+
+_to_jax_cuda = functools.partial(_to_jax, device="cuda")
 
 
 def _no_jax_cuda() -> str | None:
@@ -167,7 +167,7 @@ BACKENDS = (
     Backend("torch", _to_torch, lambda x: x.numpy(), _missing("torch")),
     Backend(
         "torch-cuda",
-        lambda x: _to_torch(x).cuda(),
+        _to_torch_cuda,
         lambda x: x.cpu().numpy(),
         _first_of(_missing("torch"), _no_torch_cuda),
     ),
@@ -184,7 +184,7 @@ BACKENDS = (
     Backend("cupy-kernels", _to_cupy, lambda x: x.get(), _no_cupy, kernels="cuda"),
     Backend(
         "torch-cuda-kernels",
-        lambda x: _to_torch(x).cuda(),
+        _to_torch_cuda,
         lambda x: x.cpu().numpy(),
         _first_of(_missing("torch"), _no_torch_cuda, _no_cupy),
         kernels="cuda",

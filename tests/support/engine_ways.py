@@ -216,7 +216,6 @@ def coded(X: np.ndarray, rows: Rows, categorical: tuple[int, ...] = ()) -> Itera
     yield "coded, 3 threads", prepare(ManyPieces(3), room=at_once, max_cuts=16)
     yield "8 cuts", prepare(Team(1), room=at_once, max_cuts=8)
     yield "coarsely", prepare(ManyPieces(2), room=coarsely, max_cuts=32)
-    yield "3 cuts", prepare(Team(2), max_cuts=3)
     yield "one cut, coarsely", prepare(Team(1), room=coarsely, max_cuts=1)
     yield "nothing kept", prepare(ManyPieces(2), room=sparingly, max_cuts=16)
 
@@ -273,11 +272,9 @@ def cuda(X: np.ndarray, rows: Rows, categorical: tuple[int, ...] = ()) -> Iterat
     yield three
     yield whole
     yield way("three threads", OnCpu(threads=3))
-    yield way("eight threads", OnCpu(threads=8))
     yield way("nothing staged", OnCpu(most_shared=160 * 1024))
     yield way("little shared memory", OnCpu(most_shared=64 * 1024))
     yield way("host table", OnCpu(), host)
-    yield way("host table, one thread there", OnCpu(), host, n_jobs=1)
     yield way("host table, one order at a time", OnCpu(), host, max_memory=one)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(device_memory, "_LEAST_BUFFER", 1024)

@@ -20,10 +20,8 @@ from gpustump.engines.cluster.samples import Samples
 from gpustump.engines.cluster.shards import answer, shard_of
 from gpustump.engines.cluster.state import ClusterState, start
 from gpustump.engines.cluster.table import ClusterTable, ValueTypes
-from gpustump.engines.contract import Cut, Step, Totals
 from gpustump.engines.cpu.table.source_table import codable
 from gpustump.engines.objective import Objective
-from gpustump.learners.hypothesis import Partition
 
 Rows = np.ndarray | None
 
@@ -110,21 +108,21 @@ class SpreadTable:
         classes = labels
         if objective.n_outputs == 1 and not objective.is_of_quantity:
             classes = (labels > 0).astype(np.int64)
-        parts = [own for own in spread.rows(self.n_samples) if len(own)]
-        kinds = [
-            kind
-            for kind, own in zip(spread.kinds, spread.rows(self.n_samples), strict=True)
+        parts = [
+            (own, kind)
+            for own, kind in zip(spread.rows(self.n_samples), spread.kinds, strict=True)
             if len(own)
         ]
         shards = [
             shard_of(self.samples(own, classes, sample_weight), kind, spread.n_threads)
-            for own, kind in zip(parts, kinds, strict=True)
+            for own, kind in parts
         ]
         how = {"max_cuts": spread.max_cuts, "categorical": self._categorical}
         together = Together(shards)
         bins = code_all(together, self.n_samples, objective, **how)
         self.table = ClusterTable(self.X, together, bins, self._types)
-        return InOrder(self.table, start(self.table, 1, None, objective), np.concatenate(parts))
+        order = np.concatenate([own for own, _ in parts])
+        return InOrder(self.table, start(self.table, 1, None, objective), order)
 
     def samples(self, rows: np.ndarray, classes: np.ndarray, weights: np.ndarray) -> Samples:
         """Some of the rows, in arrays that cannot be written to, like those of a message."""
@@ -145,9 +143,8 @@ class InOrder:
     def __init__(self, table: ClusterTable, state: ClusterState, order: np.ndarray) -> None:
         self._table, self.state, self._order = table, state, order
 
-    @property
-    def totals(self) -> Totals:
-        return self.state.totals
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.state, name)
 
     @property
     def weights(self) -> Any:
@@ -156,24 +153,9 @@ class InOrder:
         found[self._order] = spread
         return found
 
-    def smallest_weight(self) -> int:
-        return self.state.smallest_weight()
-
-    def best_cut(self) -> Cut:
-        return self.state.best_cut()
-
-    def region_sums(self, hypothesis: Partition) -> np.ndarray:
-        return self.state.region_sums(hypothesis)
-
-    def sums_over_each(self, hypotheses: Sequence[Partition]) -> np.ndarray:
-        return self.state.sums_over_each(hypotheses)
-
     def category_sums(self, columns: CategoryColumns) -> np.ndarray:
         known = self._table.bins.categories
         assert known is not None
         assert known.features == columns.features
         assert np.array_equal(known.counts, columns.counts)
         return self.state.category_sums(columns)
-
-    def advance(self, step: Step) -> None:
-        self.state.advance(step)
