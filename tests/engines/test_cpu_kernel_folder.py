@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 pytest.importorskip("numba")
@@ -263,21 +262,3 @@ def test_another_cpu_has_kernels_of_its_own(monkeypatch):
     monkeypatch.undo()
     kernel_folder.target_hash.cache_clear()
     assert kernel_folder.target_hash() == own
-
-
-def test_a_process_that_lacks_memory_to_compile_is_asked_once_and_then_refuses(monkeypatch):
-    class Short(building.Builders):
-        def start(self, *stages: str) -> bool:
-            return True
-
-        def problem(self, *stages: str) -> str:
-            return "MemoryError: not enough"
-
-    kernels = Kernels()
-    monkeypatch.setattr(kernels, "_builders", Short())
-    monkeypatch.setattr("gpustump.engines.cpu.engine.are_compiled", lambda *stages: False)
-    for _ in range(99):
-        if kernels.refusal(np.zeros((1, 1))) is not None:
-            break
-        assert not kernels.load("sorted")
-    assert "of memory" in str(kernels.refusal(np.zeros((1, 1))))
