@@ -6,18 +6,13 @@ Faulty files may claim to be large, so here is how much memory a process has had
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import random
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
-
-try:
-    import resource
-except ImportError:  # Windows has none
-    resource = None  # type: ignore[assignment]
 
 TOKENS = [
     *(b"NaN", b"Infinity", b"-0.0", b"1e999", b"1e-320", b"null", b"true", b"9" * 5000, b"e308"),
@@ -173,22 +168,19 @@ _OF_PARTS: tuple[Callable[[random.Random, Any, Any, Any], None], ...] = (
 
 
 def peak_bytes() -> int:
-    """Its largest resident set so far; 0 where the system does not tell.
+    """Its largest resident set so far, as Linux tells it; 0 elsewhere.
 
-    On Linux it is read from /proc: what `getrusage` returns includes the resident set of the
-    process that started this one.
+    What `getrusage` returns includes the resident set of the process that started this one.
     """
-    if resource is None:
+    if sys.platform != "linux":
         return 0
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/self/status").read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return 1024 * int(line.split()[1])
-    found = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return found if sys.platform == "darwin" else 1024 * found
+    found = re.search(r"^VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.M)
+    return 1024 * int(found[1]) if found else 0
 
 
 def limit_bytes(most: int) -> None:
     """Limit the memory of this process; does nothing on systems that do not enforce the limit."""
     if sys.platform == "linux":
+        import resource
+
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
