@@ -18,6 +18,9 @@ from engine_ways import cuda, learner_of
 from hard_cases import WITH_SIGNS, voting
 from rounds import Case, check_facts, check_level, facts_of, signs, start
 
+from gpustump.boosting.held_out.judging import LocalJudge
+from gpustump.boosting.held_out.samples import HeldOut
+from gpustump.boosting.held_out.scores import scorer
 from gpustump.engines import batched_rounds, powers, quadrants
 from gpustump.engines import integer_weights as weights
 from gpustump.engines.contract import Resources, Task
@@ -34,9 +37,11 @@ from gpustump.engines.cuda import (
 from gpustump.engines.cuda import table as columns
 from gpustump.engines.cuda.codes import ResidentCodes, StreamedCodes
 from gpustump.engines.cuda.engine import CudaEngine
+from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.engines.route import Choice, Route
 from gpustump.learners import step_table
 from gpustump.learners.pair_table import MOST_BINS
+from gpustump.learners.split import Split
 
 pytestmark = pytest.mark.skipif(bool(cuda_on_cpu.unusable()), reason=str(cuda_on_cpu.unusable()))
 
@@ -171,6 +176,17 @@ def test_numbers_of_categories_that_no_byte_holds_are_left_to_other_engines():
     X, engine = np.asarray([[255.0, 254.0], [np.nan, 0.0]]), CudaEngine(OnCpu())
     assert engine.refusal(Task(X, 2, categorical=(1,))) is None
     assert "numbers above 254" in str(engine.refusal(Task(X, 2, categorical=(0, 1))))
+
+
+def test_of_equal_scores_the_first_class_counts_where_a_device_judges():
+    own = HeldOut(np.arange(90) % 3, IntegerWeights.of(np.arange(1.0, 91.0)), 3)
+    X, score = np.arange(90.0)[:, np.newaxis], scorer("neg_log_loss", own, "softmax")
+    found = []
+    for judging_on in (None, OnCpu()):
+        judge = LocalJudge(X, None, own, score, np.zeros((90, 3)), device=judging_on)
+        judge.add(Split(0, 44.5), np.asarray([[0.0, 1.0, 1.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]))
+        found.append(judge.judged())
+    assert found[0] == found[1]
 
 
 STAND_IN = """
