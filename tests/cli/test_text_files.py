@@ -433,3 +433,17 @@ def test_a_line_that_is_no_json_is_named():
     for broken in ('{"a":2,"label":', "{'a': 1}"):
         with pytest.raises(InputError, match=r"line 3 is no JSON \("):
             read('{"a":1}\n \n' + broken + '\n{"a":3}\n', "table.jsonl")
+
+
+def test_a_name_that_several_columns_have_now_is_refused_if_the_model_needs_it(command):
+    rows = [f"{'yn'[k % 2]},{k % 2},{k}" for k in range(20)]
+    Path("table.csv").write_text("\n".join(["label,a,b", *rows]))
+    command.succeeds("train", "table.csv", "--target", "label")
+    Path("twice.csv").write_text("label,a,a,b,c,c\ny,1,0,3,4,5\n")
+    message = command.refuses("predict", "model.json", "twice.csv")
+    assert "twice.csv has several columns named 'a', which the model needs" in message
+    Path("others.csv").write_text("label,a,b,c,c\ny,1,3,4,5\n")
+    command.succeeds("predict", "model.json", "others.csv")
+    Path("twice.csv").write_text("\n".join(["label,a,a", *rows]))
+    command.succeeds("train", "twice.csv", "--target", "label", "--force")
+    command.succeeds("predict", "model.json", "twice.csv")

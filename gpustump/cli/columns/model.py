@@ -62,6 +62,13 @@ def read_for_model(
     encoding = model.encoding
 
     def choose(header: InputTable) -> Wanted:
+        names = {column.name for column in encoding.columns}
+        for new, old in header.renamed.items():
+            if old in names and new not in names:  # with both, the file is as in training
+                raise InputError(
+                    f"{header.source} has several columns named {quoted(old)}, which the model "
+                    "needs; rename all but one of them."
+                )
         kinds = dict(others_in(header))
         table, places = without_others(header, model, kinds)
         with as_input_error():

@@ -57,6 +57,9 @@ class InputTable(ColumnTable):
         Vectors that the file holds beside the table (.npz, svmlight), such as labels.
     unread : mapping of str to InputError
         What is wrong with vectors that cannot be read.
+    renamed : mapping of str to str
+        The columns with a name of their own because others in the file have the same: theirs, and
+        the name in the file.
     notes : tuple of str
         What the reader found out about the file that a user may want to know.
     warnings : tuple of str
@@ -71,6 +74,7 @@ class InputTable(ColumnTable):
 
     vectors: Mapping[str, ArrayColumn] = field(default_factory=dict)
     unread: Mapping[str, InputError] = field(default_factory=dict)
+    renamed: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     date_orders: Mapping[int, str] = field(default_factory=dict)

@@ -77,7 +77,8 @@ def read_csv(path: str, request: Request) -> InputTable:
     import_polars(path)
     text = text_of(path, request.encoding, request.fallback).strip(b"\r\n")
     form = _format(path, text, request)
-    header = InputTable(path, tuple(map(UnreadColumn, form.names)), 0)
+    renamed = {new: old for old, new in zip(form.given, form.names, strict=True) if old != new}
+    header = InputTable(path, tuple(map(UnreadColumn, form.names)), 0, renamed=renamed)
     wanted = request.choose(header)
     frame = _frame(form, text)
     del text
@@ -89,7 +90,7 @@ def read_csv(path: str, request: Request) -> InputTable:
         header,
         columns=tuple(found.get(j, column) for j, column in enumerate(header.columns)),
         n_rows=len(frame),
-        notes=_notes(form, written),
+        notes=_notes(renamed, written),
         decimals=form.rules.decimals if written and len(form.rules.decimals) == 1 else None,
         warnings=tuple(
             f"the commas of {quoted(name)}, such as {quoted(example)}, may be decimal ones, or "
@@ -337,12 +338,11 @@ def _are_floats(values: Any) -> bool:
     return bool(values.dtype.is_float() or values.abs().max() <= LARGEST_WHOLE)
 
 
-def _notes(form: _Format, written: list[str]) -> tuple[str, ...]:
+def _notes(renamed: Mapping[str, str], written: list[str]) -> tuple[str, ...]:
     """What the reader found out about the file that a user may want to know."""
     notes = [
         f"several columns are named {quoted(old)}: one of them is {quoted(new)} here"
-        for old, new in zip(form.given, form.names, strict=True)
-        if old != new
+        for new, old in renamed.items()
     ]
     if written:
         which = listed(written, 3)
