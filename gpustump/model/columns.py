@@ -78,13 +78,14 @@ def columns_of(model: StumpEnsemble) -> Iterator[Column]:
     """All columns, in the order of their features."""
     first, encoding = 0, model.encoding
     for own in encoding.columns:
-        features = tuple(range(first, first + len(own.features)))
-        first += len(features)
         if own.kind != CATEGORY:
-            yield column_at(model, features[0])
-        elif features:
+            yield column_at(model, first)
+            first += 1
+        elif own.values:
             name = own.name if encoding.named else f"column {own.name}"
+            features = tuple(range(first, first + len(own.values)))
             yield Column(name, CATEGORY, features, own.values)
+            first += len(features)
 
 
 def column_at(model: StumpEnsemble, feature: int) -> Column:

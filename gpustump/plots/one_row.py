@@ -20,7 +20,7 @@ from gpustump.data.readable import temporal_text
 from gpustump.model.columns import Column, column_at
 from gpustump.model.ensemble import Label, StumpEnsemble, model_of
 from gpustump.plots import style, terms
-from gpustump.plots.terms import Pair, Term, counted_terms, name_of, places_of
+from gpustump.plots.terms import Pair, Term, counted_terms, name_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -195,11 +195,10 @@ def row_score(
         of_their_own = model.probabilities_of(
             scores_of_bags[:, 0] if model.is_binary else scores_of_bags
         )
-    addends = []
-    for term in terms.terms_of(model):
-        own = places_of(term)
-        amount = Amount(float(parts[number, own].sum()), of_bags[:, number, own].sum(axis=1))
-        addends.append(Addend(term, amount))
+    every = terms.terms_of(model)
+    amounts = terms.shares_of(parts[number], every).tolist()
+    each = zip(every, amounts, terms.shares_of(of_bags[:, number], every).T, strict=True)
+    addends = [Addend(term, Amount(own, bags)) for term, own, bags in each]
     addends.sort(key=lambda addend: -abs(addend.amount.value))
     with arrays.computing_on(table):
         values = arrays.to_host(arrays.as_working(table[0, :])).astype(np.float64)

@@ -9,6 +9,7 @@ features, is one column here: one panel, one bar, one share.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -132,14 +133,16 @@ def terms_of(model: StumpEnsemble) -> list[Term]:
     return [*columns_of(model), *pairs_of(model)]
 
 
-def places_of(term: Term) -> list[int]:
+def places_of(term: Term) -> tuple[int, ...]:
     """The columns of `StumpEnsemble.explain` that hold what a term adds."""
-    return [term.place] if isinstance(term, Pair) else [*term.features]
+    return (term.place,) if isinstance(term, Pair) else term.features
 
 
 def shares_of(shares: np.ndarray, terms: Sequence[Term]) -> np.ndarray:
     """The shares of terms (..., n_terms), from those of all features and pairs."""
-    return np.stack([shares[..., places_of(term)].sum(axis=-1) for term in terms], axis=-1)
+    places = [places_of(term) for term in terms]
+    starts = np.cumsum([0, *map(len, places[:-1])])
+    return np.add.reduceat(shares[..., [*itertools.chain(*places)]], starts, axis=-1)
 
 
 def votes_of_terms(model: StumpEnsemble) -> np.ndarray:
