@@ -14,7 +14,6 @@ reach the workers, for example because of a gateway, the scheduler passes the me
 from __future__ import annotations
 
 import asyncio
-import itertools
 import pickle
 import secrets
 import selectors
@@ -30,7 +29,7 @@ import numpy as np
 from distributed.comm.addressing import get_address_host
 
 _LOOK_AGAIN = 2.0
-"""Seconds without an answer after which the scheduler is asked whether the workers still exist."""
+"""Seconds without an answer after which the scheduler is asked whether the worker still exists."""
 
 _PATIENCE = 60.0
 """Seconds in which a worker must answer a ping, or else counts as gone."""
@@ -44,19 +43,6 @@ system would notice a lost machine only after a time limit of its own, which may
 
 CONNECT = "-connect"
 """Ends the name of the messages that ask for a connection; the first part is the fit's name."""
-
-_ALIGNMENT = 8
-"""Bytes. Kernels take aligned arrays only."""
-
-_LENGTH = struct.Struct("<Q")
-"""What comes before each message on a socket: how many bytes it has."""
-
-_PARTS_AT_ONCE = 512
-"""Systems take up to 1024."""
-
-_CAN_SEND_PARTS = hasattr(
-    socket.socket, "sendmsg"
-)  # not on Windows, where there are no connections
 
 _HALF = 32
 """Bytes of the secret that each end shows the other."""
@@ -83,6 +69,12 @@ class Traffic:
         """Bytes of messages and answers."""
         return self.sent + self.received
 
+    def note(self, sent: int, received: int) -> None:
+        """Count a message that was answered."""
+        self.n_messages += 1
+        self.sent += sent
+        self.received += received
+
 
 @dataclass(frozen=True)
 class Message:
@@ -90,24 +82,23 @@ class Message:
 
     Attributes
     ----------
-    shard, worker : str
-        The shard's name, and the address of the worker that holds it.
+    worker, shard : str
+        The address of the worker that holds the shard, and the shard's name.
     method : str
     arguments : tuple
     """
 
-    shard: str
     worker: str
+    shard: str
     method: str
     arguments: Sequence[Any] = ()
 
 
-class UnknownShardError(LookupError):
-    """A worker does not hold the shard that it is asked about, as it was started again."""
-
-
 class Gone:
     """In place of an answer: the worker, or what it held, does not exist any more."""
+
+    def __reduce__(self) -> str:
+        return "GONE"  # there is one of them, on workers, too
 
 
 GONE = Gone()
@@ -137,31 +128,26 @@ class Messages:
         Exception
             What a worker raised.
         """
-        payloads = _payloads(messages)
-        answers: list[Any] = [GONE] * len(messages)
-        waiting = list(range(len(messages)))
+        by_worker: dict[str, list[Message]] = {}
+        for message in messages:
+            by_worker.setdefault(message.worker, []).append(message)
         try:
-            while waiting:  # one message to each worker at a time
-                first = list({messages[k].worker: k for k in reversed(waiting)}.values())
-                found = self._sent([messages[k] for k in first], [payloads[k] for k in first])
-                for k, own in zip(first, found, strict=True):
-                    answers[k] = own
-                waiting = [k for k in waiting if k not in first]
+            found = self._answers(by_worker)
         except BaseException:
             self.close()  # answers may be on their way
             raise
-        for message, own in zip(messages, answers, strict=True):
-            if isinstance(own, Exception):
-                own.add_note(f"on the worker {message.worker}")
-                raise own
-        return answers
+        for worker, own in found.items():
+            for answer in own:
+                if isinstance(answer, Exception):
+                    answer.add_note(f"on the worker {worker}")
+                    raise answer
+        in_order = {worker: iter(own) for worker, own in found.items()}
+        return [next(in_order[message.worker]) for message in messages]
 
     def close(self) -> None:
         """Close all connections; they are opened again if they are needed."""
-        for connection in self._connections.values():
-            if connection is not None:
-                connection.close()
-        self._connections.clear()
+        for worker in list(self._connections):
+            self._drop(worker)
 
     def workers(self) -> dict[str, int]:
         """The addresses of all workers, and how many threads each has."""
@@ -176,70 +162,56 @@ class Messages:
         found: Mapping[str, int] = await self.client.scheduler.ncores()
         return found
 
-    def _sent(self, messages: Sequence[Message], payloads: Sequence[bytes]) -> list[Any]:
-        """The answers to messages to different workers."""
-        if any(message.worker not in self._connections for message in messages):
-            self._connect([message.worker for message in messages])
-        answers: list[Any] = [GONE] * len(messages)
-        asked, others = dict[int, socket.socket](), []
-        for k, (message, payload) in enumerate(zip(messages, payloads, strict=True)):
-            connection = self._connections[message.worker]
+    def _answers(self, by_worker: Mapping[str, Sequence[Message]]) -> dict[str, list[Any]]:
+        """What each worker answers to its messages, all of which it is sent at once."""
+        self._connect([worker for worker in by_worker if worker not in self._connections])
+        found, by_dask, sent = dict[str, Any](), dict[str, Sequence[Message]](), dict[str, int]()
+        for worker, own in by_worker.items():
+            connection = self._connections[worker]
             if connection is None:
-                others.append(k)
+                by_dask[worker] = own
                 continue
             try:
-                put(connection, [payload])
-                asked[k] = connection
+                sent[worker] = put(connection, own)
             except OSError:
-                self._drop(message.worker)
-        if others:
-            pairs = [messages[k] for k in others], [payloads[k] for k in others]
-            for k, own in zip(others, self.client.sync(self._send, *pairs), strict=True):
-                answers[k] = own
-        self._await(asked, messages, answers)
-        for payload, own in zip(payloads, answers, strict=True):
-            if own is not GONE:
-                self.traffic.n_messages += 1
-                self.traffic.sent += len(payload)
-                self.traffic.received += len(own)
-        return [_opened(own) for own in answers]
+                self._drop(worker)
+                found[worker] = GONE
+        if by_dask:
+            found |= self.client.sync(self._sent_by_dask, by_dask)
+        for worker, n_bytes in sent.items():
+            found[worker] = self._received(worker, n_bytes)
+        return {w: [GONE] * len(by_worker[w]) if own is GONE else own for w, own in found.items()}
 
-    def _await(
-        self, asked: Mapping[int, socket.socket], messages: Sequence[Message], answers: list[Any]
-    ) -> None:
-        """Wait for all answers by sockets; those of workers that have gone will not come."""
-        with selectors.DefaultSelector() as waiting:
-            for k, connection in asked.items():
-                waiting.register(connection, selectors.EVENT_READ, k)
-            while about := waiting.get_map():
-                ready = [key for key, _ in waiting.select(_LOOK_AGAIN)]
-                for key in ready:
-                    waiting.unregister(key.fileobj)
-                    try:
-                        answers[key.data] = got(asked[key.data])
-                    except OSError:
-                        self._drop(messages[key.data].worker)
-                if not ready:
-                    late = list(about.values())
-                    workers = {messages[key.data].worker for key in late}
-                    gone = self.client.sync(self._gone, workers)
-                    for key in late:
-                        if messages[key.data].worker in gone:
-                            waiting.unregister(key.fileobj)
-                            self._drop(messages[key.data].worker)
+    def _received(self, worker: str, n_sent: int) -> Any:
+        """The answer that comes by a worker's socket; `GONE` if it will not come."""
+        connection = self._connections[worker]
+        assert connection is not None
+        try:
+            with selectors.DefaultSelector() as waiting:
+                waiting.register(connection, selectors.EVENT_READ)
+                while not waiting.select(_LOOK_AGAIN):
+                    if self.client.sync(self._is_gone, worker):
+                        raise ConnectionResetError(f"{worker} has gone")
+            pieces = got(connection)
+        except OSError:
+            self._drop(worker)
+            return GONE
+        self.traffic.note(n_sent, sum(map(len, pieces)))
+        return unpacked(pieces)
 
     def _drop(self, worker: str) -> None:
-        """Close a connection that is broken."""
+        """Close a connection, which may be broken."""
         connection = self._connections.pop(worker)
         if connection is not None:
             connection.close()
 
     def _connect(self, workers: Sequence[str]) -> None:
-        """Open the connections to some workers that have none, where there can be connections."""
-        new = [worker for worker in workers if worker not in self._connections]
-        places = self.client.sync(self._places, new)
-        with ThreadPoolExecutor(len(new)) as at_once:  # a firewall may let each wait in vain
-            self._connections |= zip(new, at_once.map(connected, new, places), strict=True)
+        """Open connections to some workers, where there can be connections."""
+        if not workers:
+            return
+        places = self.client.sync(self._places, workers)
+        with ThreadPoolExecutor(len(workers)) as at_once:  # a firewall may let each wait in vain
+            self._connections |= zip(workers, at_once.map(connected, workers, places), strict=True)
 
     async def _places(self, workers: Sequence[str]) -> list[tuple[int, bytes] | None]:
         return await asyncio.gather(*map(self._place, workers))
@@ -256,43 +228,36 @@ class Messages:
         # A worker that does not know the fit answers with something else.
         return (told["port"], told["secret"]) if isinstance(told, dict) and "port" in told else None
 
-    async def _send(self, messages: Sequence[Message], payloads: Sequence[bytes]) -> list[Any]:
-        """The answers, packed, to messages by Dask's own connections; those of workers that have
-        gone will not come."""
-        tasks = {
-            asyncio.ensure_future(self._call(message, payload)): message.worker
-            for message, payload in zip(messages, payloads, strict=True)
-        }
-        waiting = set(tasks)
-        try:
-            while waiting:
-                _, waiting = await asyncio.wait(waiting, timeout=_LOOK_AGAIN)
-                gone = await self._gone({tasks[task] for task in waiting}) if waiting else set()
-                for task in waiting:
-                    if tasks[task] in gone:
-                        task.cancel()
-                await asyncio.sleep(0)
-                waiting = {task for task in waiting if not task.done()}
-            return [GONE if task.cancelled() else task.result() for task in tasks]
-        finally:
-            for task in tasks:
-                task.cancel()
+    async def _sent_by_dask(self, by_worker: Mapping[str, Sequence[Message]]) -> dict[str, Any]:
+        """The answers to messages by Dask's own connections."""
+        found = await asyncio.gather(*map(self._by_dask, by_worker, by_worker.values()))
+        return dict(zip(by_worker, found, strict=True))
 
-    async def _gone(self, workers: set[str]) -> set[str]:
-        """The workers that do not exist any more, or do not know this fit."""
-        there = await self._workers()
-        asked = sorted(workers & set(there))
-        pings = [asyncio.wait_for(self._passed_on(worker, b""), _PATIENCE) for worker in asked]
-        found = await asyncio.gather(*pings, return_exceptions=True)
-        silent = {w for w, own in zip(asked, found, strict=True) if isinstance(own, Exception)}
-        return silent | (workers - set(there))
-
-    async def _call(self, message: Message, payload: bytes) -> Any:
-        """The answer, packed; `GONE` if no answer can come."""
+    async def _by_dask(self, worker: str, messages: Sequence[Message]) -> Any:
+        """The answer of one worker; `GONE` if it will not come."""
+        payload = pickle.dumps(messages, protocol=5)
+        asked = asyncio.ensure_future(self._passed_on(worker, payload))
         try:
-            return (await self._passed_on(message.worker, payload))["packed"].data
+            while not (await asyncio.wait({asked}, timeout=_LOOK_AGAIN))[0]:
+                if await self._is_gone(worker):
+                    return GONE
+            answer = asked.result()["packed"].data
         except (TimeoutError, OSError, EOFError):  # Dask's errors of comms are OSErrors
             return GONE
+        finally:
+            asked.cancel()
+        self.traffic.note(len(payload), len(answer))
+        return pickle.loads(answer)
+
+    async def _is_gone(self, worker: str) -> bool:
+        """Whether a worker does not exist any more, or does not know this fit."""
+        if worker not in await self._workers():
+            return True
+        try:
+            await asyncio.wait_for(self._passed_on(worker, b""), _PATIENCE)
+        except Exception:
+            return True
+        return False
 
     async def _passed_on(self, worker: str, payload: bytes) -> dict[str, Any]:
         if await self._reaches(worker):
@@ -318,27 +283,6 @@ class Messages:
         return True
 
 
-def _payloads(messages: Sequence[Message]) -> list[bytes]:
-    """The messages as bytes; the same arguments are packed once."""
-    known: dict[int, bytes] = {}
-    for message in messages:
-        if id(message.arguments) not in known:
-            about = (message.method, tuple(message.arguments))
-            known[id(message.arguments)] = pickle.dumps(about, protocol=5)
-    return [
-        pickle.dumps((message.shard, known[id(message.arguments)]), protocol=5)
-        for message in messages
-    ]
-
-
-def _opened(answer: Any) -> Any:
-    """The answer in a packed one, or the exception that the worker raised; or `GONE`."""
-    if answer is GONE:
-        return GONE
-    found = unpacked(answer)
-    return GONE if isinstance(found, UnknownShardError) else found
-
-
 def listening(host: str) -> tuple[socket.socket, bytes] | None:
     """A socket that waits for one connection, and a new secret; None if there can be none.
 
@@ -347,8 +291,6 @@ def listening(host: str) -> tuple[socket.socket, bytes] | None:
     host : str
         The address at which this machine is reached.
     """
-    if not _CAN_SEND_PARTS:
-        return None
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, 0), family=family), secrets.token_bytes(2 * _HALF)
@@ -411,71 +353,51 @@ def _without_delay(connection: socket.socket, timeout: float | None) -> socket.s
     return connection
 
 
-def put(connection: socket.socket, message: Sequence[bytes | memoryview]) -> None:
-    """Send the parts of a message, one after the other.
+def put(connection: socket.socket, message: Any) -> int:
+    """Send a message, whose arrays are not copied. Returns how many bytes it has.
+
+    The pieces that are sent are the pickled message without its arrays, and these arrays. Before
+    them comes how many there are, and how many bytes each has.
 
     Raises
     ------
     OSError
         If the connection is broken, or stands still for longer than its timeout.
     """
-    length = _LENGTH.pack(sum(map(len, message)))
-    waiting = [memoryview(part) for part in (length, *message)]
-    while waiting:
-        n_sent = connection.sendmsg(waiting[:_PARTS_AT_ONCE])
-        while waiting and n_sent >= len(waiting[0]):
-            n_sent -= len(waiting.pop(0))
-        if n_sent:
-            waiting[0] = waiting[0][n_sent:]
+    buffers: list[pickle.PickleBuffer] = []
+    head = pickle.dumps(message, protocol=5, buffer_callback=buffers.append)
+    arrays = [own.raw() for own in buffers]
+    sizes = [len(head), *map(len, arrays)]
+    connection.sendall(struct.pack(f"<{1 + len(sizes)}q", len(sizes), *sizes) + head)
+    for own in arrays:
+        connection.sendall(own)
+    return sum(sizes)
 
 
-def got(connection: socket.socket) -> memoryview:
-    """The next message.
+def got(connection: socket.socket) -> list[memoryview]:
+    """The pieces of the next message; each is a buffer of its own, so that arrays are aligned.
 
     Raises
     ------
     OSError
         If the connection is broken, closed, or stands still for longer than its timeout.
     """
-    return _exactly(connection, *_LENGTH.unpack(_exactly(connection, _LENGTH.size)))
+    (n_pieces,) = struct.unpack("<q", _exactly(connection, 8))
+    sizes = struct.unpack(f"<{n_pieces}q", _exactly(connection, 8 * n_pieces))
+    return [_exactly(connection, size) for size in sizes]
+
+
+def unpacked(pieces: Sequence[memoryview]) -> Any:
+    """The message in such pieces."""
+    return pickle.loads(pieces[0], buffers=pieces[1:])
 
 
 def _exactly(connection: socket.socket, n_bytes: int) -> memoryview:
     found = np.empty(n_bytes, dtype=np.uint8).data
     room = found
     while len(room):
-        n = connection.recv_into(room, 0, socket.MSG_WAITALL)
+        n = connection.recv_into(room)
         if n == 0:
             raise ConnectionResetError("the other end of the connection is closed")
         room = room[n:]
     return found
-
-
-def packed(answer: Any) -> list[bytes | memoryview]:
-    """An answer as bytes, in parts that follow each other.
-
-    They say how many bytes follow in each of several pieces, which are the pickled answer without
-    its arrays, and these arrays. The pieces are aligned. Arrays are not copied.
-    """
-    buffers: list[pickle.PickleBuffer] = []
-    head = pickle.dumps(answer, protocol=5, buffer_callback=buffers.append)
-    pieces = [memoryview(head), *(own.raw() for own in buffers)]
-    sizes = struct.pack(f"<{len(pieces) + 1}q", len(pieces), *map(len, pieces))
-    found: list[bytes | memoryview] = [sizes]
-    for piece in pieces:
-        found += [piece, bytes(-len(piece) % _ALIGNMENT)]
-    return found
-
-
-def unpacked(message: memoryview) -> Any:
-    """The answer in such bytes."""
-    whole = np.frombuffer(message, dtype=np.uint8)
-    if whole.ctypes.data % _ALIGNMENT:
-        whole = whole.copy()
-    n_pieces = int(whole[:8].view(np.int64)[0])
-    first = 8 * (n_pieces + 1)
-    sizes = whole[8:first].view(np.int64).tolist()
-    padded = [-(-size // _ALIGNMENT) * _ALIGNMENT for size in sizes]
-    starts = itertools.accumulate(padded, initial=first)
-    head, *buffers = (whole[at : at + n].data for at, n in zip(starts, sizes, strict=False))
-    return pickle.loads(head, buffers=buffers)

@@ -182,7 +182,7 @@ class DaskShards:
     def _told(self, homes: Sequence[Home], method: str, arguments: tuple[Any, ...]) -> list[Any]:
         """The answers of some shards, or `GONE`."""
         return self._messages.send(
-            [Message(home.shard, home.worker, method, _of_home(home, arguments)) for home in homes]
+            [Message(home.worker, home.shard, method, _of_home(home, arguments)) for home in homes]
         )
 
     def _made_again(self, lost: Sequence[Home]) -> tuple[Home, ...]:

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import pickle
 import socket
 import threading
 import weakref
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +27,16 @@ from distributed import Worker, get_worker
 from distributed.comm.addressing import get_address_host
 from distributed.protocol.serialize import to_serialize
 
-from gpustump.dask.messages import CONNECT, UnknownShardError, accepted, got, listening, packed, put
+from gpustump.dask.messages import (
+    CONNECT,
+    GONE,
+    Message,
+    accepted,
+    got,
+    listening,
+    put,
+    unpacked,
+)
 from gpustump.dask.partitions import Reading, Rows, Summary
 from gpustump.dask.worker_rows import Store, WorkerRows
 from gpustump.estimators.targets import Offset
@@ -105,7 +115,6 @@ class Host:
         self._n_threads = int(worker.state.nthreads)
         self._shards: dict[str, WorkerRows] = {}
         self._lock = threading.Lock()
-        self._executor = ThreadPoolExecutor(1, thread_name_prefix=fit)
         self._sockets: list[socket.socket] = []
         self._heard, self._is_closed = threading.Event(), False
         worker.handlers[fit] = self._answer
@@ -142,16 +151,14 @@ class Host:
             for rows in self._shards.values():
                 rows.close()
             self._shards.clear()
-        self._executor.shutdown(wait=False, cancel_futures=True)
 
     async def _answer(self, payload: bytes) -> dict[str, Any]:
         self._heard.set()
         if not payload:  # a ping
             return {"packed": None}
-        loop = asyncio.get_running_loop()
-        found = await loop.run_in_executor(self._executor, self._called, payload)
-        array = np.frombuffer(b"".join(found), dtype=np.uint8)  # bytes would take longer
-        return {"packed": to_serialize(array)}
+        answers = await asyncio.to_thread(self._answers, functools.partial(pickle.loads, payload))
+        array = np.frombuffer(pickle.dumps(answers, protocol=5), dtype=np.uint8)
+        return {"packed": to_serialize(array)}  # bytes would take longer
 
     async def _open_connection(self) -> dict[str, Any]:
         """Listen in a thread of its own, and tell where; an empty answer if not."""
@@ -170,20 +177,20 @@ class Host:
             self._sockets.append(connection)
             with connection:
                 while not self._is_closed:
-                    payload = got(connection)
+                    pieces = got(connection)
                     self._heard.set()
-                    put(connection, self._called(payload))
+                    put(connection, self._answers(functools.partial(unpacked, pieces)))
 
-    def _called(self, payload: bytes | memoryview) -> list[bytes | memoryview]:
-        """The answer to a message, or the error in its place."""
-        shard, about = pickle.loads(payload)
+    def _answers(self, messages: Callable[[], Sequence[Message]]) -> list[Any]:
+        """The answers to messages as they are read; an error in place of the last one."""
+        answers = list[Any]()
         try:
-            method, arguments = pickle.loads(about)
-            if shard not in self._shards:
-                raise UnknownShardError(shard)
-            return packed(self._shards[shard].call(method, arguments))
+            for own in messages():
+                rows = self._shards.get(own.shard)
+                answers.append(GONE if rows is None else rows.call(own.method, own.arguments))
         except Exception as error:
-            return packed(error)
+            answers.append(error)
+        return answers
 
     def _close_when_idle(self) -> None:
         while self._heard.wait(_IDLE_SECONDS) and not self._is_closed:
