@@ -324,7 +324,7 @@ def spread_out(X: np.ndarray, rows: Rows, categorical: tuple[int, ...] = ()) -> 
         yield way("samples in order, two threads", "kernels", max_cuts=2, n_threads=2)
         patch.setattr(state, "_LEAST_CODES", 0)
         patch.setattr(state, "_LARGEST_MINORITY", 1.0)
-        yield way("steps followed", *mixed, max_cuts=5)
+        yield way("steps followed", *kernels, max_cuts=5)
     yield way("one row in a shard, one cut", *mixed, max_cuts=1, lone=1)
     yield way("shared values", *mixed, shares_values=True)
 

@@ -1,12 +1,13 @@
 """A shard on arrays of any library: every feature is sorted, so any range of keys is a slice.
 
 It needs no compiled kernel, and runs where its arrays are: on a GPU with CuPy, on the CPU with
-NumPy. The losses are the reference's. The sums over a slice are differences of running sums.
+NumPy. The losses are the reference's. The sums over a slice are differences of running sums, which
+take as long after any step, so all of them are added up in every round.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,6 @@ from gpustump.engines.cluster.questions import (
     BY_VALUE,
     NO_KEYS,
     Cells,
-    Changes,
     Coded,
     Looked,
     Majority,
@@ -26,22 +26,16 @@ from gpustump.engines.cluster.questions import (
     Run,
     Tally,
     bin_planes_of,
-    narrowed,
 )
 from gpustump.engines.cluster.samples import Samples
 from gpustump.engines.contract import Step
 from gpustump.engines.cpu.table.cuts import Cuts
-from gpustump.engines.gain import Sums
 from gpustump.engines.integer_weights import scaled
 from gpustump.engines.objective import Objective
 from gpustump.engines.reference import table as reference
-from gpustump.engines.reference.integers import hessian_of, picked_numbers
 from gpustump.engines.reference.state import ArrayState
 from gpustump.engines.reference.table import ArrayTable
-from gpustump.learners.hypothesis import Partition, regions
-
-Pick = Callable[[Array], Array]
-"""Takes the numbers of some samples."""
+from gpustump.learners.hypothesis import Partition
 
 
 class ArrayShard:
@@ -92,7 +86,7 @@ class ArrayShard:
             high.append(np.where(has_keys, keys[edges[1:] - 1], NO_KEYS[1]))
         sizes, lows, highs = map(np.concatenate, (size, low, high))
         counts = None if self._columns is None else self._columns.counts
-        return Coded(sizes, lows, highs, counts)
+        return Coded(sizes, lows, highs, counts, follows_steps=False)
 
     def begin(self, run: Run) -> Tally:
         """Begin a run."""
@@ -102,16 +96,14 @@ class ArrayShard:
             own = self._xp.asarray(labels), self._xp.asarray(units)
             self._state = ArrayState(self._table, *own, run.objective)
             self._objective = run.objective
-            return self._tally(self._sums_of(range(len(self._edges))))
+            return self._tally()
 
     def advance(self, step: Step, majority: Majority | None = None) -> Tally:
         """Follow a step."""
+        assert majority is None
         with arrays.computing_on(self._table.X):
-            before = self._state.integers().outputs
             self._state.advance(step)
-            if majority is None:
-                return self._tally(self._sums_of(range(len(self._edges))))
-            return self._tally(self._changes(step, majority, before))
+            return self._tally()
 
     def cells(self, ranges: Ranges) -> Cells:
         """The sums over the cells of ranges, from running sums over the sorted samples."""
@@ -139,10 +131,11 @@ class ArrayShard:
         found: np.ndarray = arrays.to_host(self._state.weights)
         return found
 
-    def _tally(self, bins: np.ndarray | Changes) -> Tally:
+    def _tally(self) -> Tally:
         totals = self._state.integers().totals
         numbers = [part for own in totals for part in own]
         numbers.append(self._state.totals.error)
+        bins = self._sums_of(range(len(self._edges)))
         by_category = None
         if self._columns is not None:
             by_category = self._state.category_sums(self._columns)
@@ -151,90 +144,33 @@ class ArrayShard:
     def _sums_of(self, features: Sequence[int]) -> np.ndarray:
         """The sums over the bins of some features."""
         by_label = bin_planes_of(self._objective) == 4
-        bins = [
-            self._sums_at(j, self._edges[j], lambda pick: self._planes(pick, by_label=by_label))
-            for j in features
-        ]
+        bins = [self._sums_at(j, self._edges[j], by_label=by_label) for j in features]
         return np.concatenate(bins, axis=1)
 
-    def _changes(self, step: Step, majority: Majority, before: Sequence[Sums]) -> Changes:
-        """What a step adds to the sums over bins beside what it would do to the majority.
-
-        Each sample outside the majority adds what its integers are now, less what they would be.
-        """
-        region = regions(step.hypothesis, self._table.values(step.hypothesis.feature))
-        planes: list[Array] = []
-        pairs = zip(before, self._state.integers().outputs, strict=True)
-        for output, (old, new) in enumerate(pairs):
-            own = slice(2 * output, 2 * output + 2)
-            moved = majority.factor[own], majority.slope[own]
-            planes += self._changed(old, new, region != majority.region, *moved)
-        bins = [
-            self._sums_at(j, edges, lambda pick: list(map(pick, planes)))
-            for j, edges in enumerate(self._edges)
-        ]
-        n_slots = [len(edges) - 1 for edges in self._edges]
-        first = np.cumsum([0, *n_slots[:-1]])
-        return narrowed(np.concatenate(bins, axis=1), first)
-
-    def _changed(
-        self,
-        old: Sums,
-        new: Sums,
-        is_minority: Array,
-        factor: tuple[float, ...],
-        slope: tuple[float, ...],
-    ) -> list[Array]:
-        """The changes of an output's integers, in planes; factors and slopes are the majority's."""
-        xp = self._xp
-        is_positive = old.gradient > 0
-        label = xp.astype(~is_positive, xp.int64)  # positive first
-        by = picked_numbers(factor, label)
-        size = xp.astype(xp.abs(old.gradient), xp.float64)
-        expected = [size * by]
-        if old.hessian is not None:
-            more = picked_numbers(slope, label)
-            hessian = xp.astype(old.hessian, xp.float64)
-            spread = hessian - hessian * hessian / size
-            expected[0] = expected[0] + hessian * more
-            expected.append(hessian + (hessian - 2.0 * spread) * more)
-        now = [xp.abs(new.gradient), *([] if new.hessian is None else [new.hessian])]
-        planes = []
-        for own, ought in zip(now, expected, strict=True):
-            change = xp.where(is_minority, own - xp.astype(xp.round(ought), xp.int64), 0)
-            planes += [xp.where(is_positive, change, 0), xp.where(is_positive, 0, change)]
-        return planes
-
-    def _planes(self, pick: Pick, *, by_label: bool) -> list[Array]:
-        """The integers of some samples, in planes."""
-        xp, planes = self._xp, list[Array]()
-        for own in self._state.integers().outputs:
-            gradient = pick(own.gradient)
-            nothing = xp.zeros_like(gradient)
-            planes += [
-                xp.where(gradient > 0, gradient, nothing),
-                xp.where(gradient < 0, -gradient, nothing),
-            ]
-            if own.hessian is not None:
-                hessian = pick(hessian_of(own))
-                of_both = [xp.where(gradient > 0, hessian, 0), xp.where(gradient < 0, hessian, 0)]
-                planes += of_both if by_label else [hessian]
-        return planes
-
-    def _sums_at(
-        self, feature: int, edges: np.ndarray, planes_of: Callable[[Pick], list[Array]]
-    ) -> np.ndarray:
-        """The sums of planes between sorted positions of a feature, (n_planes, n_edges - 1)."""
+    def _sums_at(self, feature: int, edges: np.ndarray, *, by_label: bool) -> np.ndarray:
+        """The sums of integers between sorted positions of a feature, (n_planes, n_edges - 1)."""
         block, row = self._table.row_of(feature)
         xp, start, end = self._xp, int(edges[0]), int(edges[-1])
-        order = block.order[row, start:end]
+        planes = self._planes(block.order[row, start:end], by_label=by_label)
         places = xp.asarray(edges - start)
         sums = [
             xp.take(xp.cumulative_sum(plane, include_initial=True), places, axis=0)
-            for plane in planes_of(lambda numbers: xp.take(numbers, order, axis=0))
+            for plane in planes
         ]
         found: np.ndarray = np.diff(arrays.to_host(xp.stack(sums)), axis=1)
         return found
+
+    def _planes(self, samples: Array, *, by_label: bool) -> list[Array]:
+        """The integers of some samples, in planes."""
+        xp, planes = self._xp, list[Array]()
+        for own in self._state.integers().outputs:
+            gradient = xp.take(own.gradient, samples, axis=0)
+            planes += [xp.where(gradient > 0, gradient, 0), xp.where(gradient < 0, -gradient, 0)]
+            if own.hessian is not None:
+                hessian = xp.take(own.hessian, samples, axis=0)
+                of_both = [xp.where(gradient > 0, hessian, 0), xp.where(gradient < 0, hessian, 0)]
+                planes += of_both if by_label else [hessian]
+        return planes
 
     def _cells_of(
         self, number: int, feature: int, bin_: int, low: int, high: int, shift: int
@@ -256,5 +192,5 @@ class ArrayShard:
             np.diff(ends),
             own[is_new],
             own[ends[1:] - 1],
-            self._sums_at(feature, start + ends, lambda pick: self._planes(pick, by_label=False)),
+            self._sums_at(feature, start + ends, by_label=False),
         )

@@ -28,48 +28,43 @@ traffic of a round: 1.2 MB from each shard for 100 features and one output."""
 
 @dataclass(frozen=True)
 class CommonBins:
-    """The bins of all features, and how shards number them.
+    """The bins of all features, and which of the shards' bins they are.
 
-    A feature has a slot for each bin and one for its missing values. Shards number all slots that
-    there can be. A bin in which no shard has a sample has no slot here.
+    A feature has a slot for each bin and one for its missing values. A bin in which no shard has a
+    sample, which can only be the last one of a feature, has no slot here.
 
     Attributes
     ----------
     layout : BinLayout
     low, high : ndarray (n_slots,) of int64
         The smallest and the largest key of each bin.
-    kept : ndarray (n_slots,) of int64
-        For each slot here its number among all slots of the shards.
-    number : ndarray (n_slots,) of int64
-        For each slot here its number among the shards' slots of the same feature.
+    is_kept : list of ndarray (n_slots_of_feature,) of bool
+        For each feature which of the shards' slots there are.
     n_samples : int
     n_missing : ndarray (n_features,) of int64
     categories : CategoryColumns or None
         The categorical features, without samples. In the bins all their values count as missing.
+    follow_steps : bool
+        Whether all shards can tell what a step changes.
     """
 
     layout: BinLayout
     low: np.ndarray
     high: np.ndarray
-    kept: np.ndarray
-    number: np.ndarray
+    is_kept: list[np.ndarray]
     n_samples: int
     n_missing: np.ndarray
-    categories: CategoryColumns | None = None
+    categories: CategoryColumns | None
+    follow_steps: bool
 
     @functools.cached_property
-    def in_shards(self) -> np.ndarray:
-        """Where each feature's slots begin in the shards, and how many there are in all."""
-        first = self.layout.first
-        return np.append(self.kept[first] - self.number[first], self.kept[-1] + 1)
+    def kept(self) -> np.ndarray:
+        """For each slot here its number among all slots of the shards."""
+        return np.flatnonzero(np.concatenate(self.is_kept))
 
     def kept_of(self, features: np.ndarray) -> np.ndarray:
-        """The slots of some features among those that shards have of them alone."""
-        begin = self.in_shards
-        count = begin[features + 1] - begin[features]
-        shift = begin[features] - (np.cumsum(count) - count)
-        own = [self.slots_of(feature) for feature in features.tolist()]
-        return np.concatenate([self.kept[s] - by for s, by in zip(own, shift, strict=True)])
+        """The same among the slots that shards have of some features alone."""
+        return np.flatnonzero(np.concatenate([self.is_kept[j] for j in features.tolist()]))
 
     def slots_of(self, feature: int) -> slice:
         """A feature's slots, that of missing values included."""
@@ -84,18 +79,23 @@ class CommonBins:
         size = functools.reduce(np.add, (own.size for own in coded))
         low = functools.reduce(np.minimum, (own.low for own in coded))
         high = functools.reduce(np.maximum, (own.high for own in coded))
-        n_slots = n_cuts + 2
-        first = np.cumsum(n_slots) - n_slots
-        number = np.arange(n_slots.sum()) - np.repeat(first, n_slots)
-        is_missing = number == np.repeat(n_cuts + 1, n_slots)
-        kept = np.flatnonzero((size > 0) | is_missing)
-        feature = np.repeat(np.arange(len(n_cuts)), n_slots)[kept]
-        n_missing = size[is_missing]
-        n_samples = int(size[first[0] : first[0] + n_slots[0]].sum())
-        layout = _layout(feature, size[kept], (low < high)[kept] & ~is_missing[kept])
+        ends = np.cumsum(n_cuts + 2)
+        is_missing = np.zeros(len(size), dtype=bool)
+        is_missing[ends - 1] = True
+        is_kept = (size > 0) | is_missing
+        feature = np.repeat(np.arange(len(n_cuts)), n_cuts + 2)[is_kept]
+        layout = _layout(feature, size[is_kept], ((low < high) & ~is_missing)[is_kept])
         counts = [own.categories for own in coded if own.categories is not None]
-        columns = CategoryColumns.counted(categorical, joined_sums(counts)) if categorical else None
-        return cls(layout, low[kept], high[kept], kept, number[kept], n_samples, n_missing, columns)
+        return cls(
+            layout,
+            low[is_kept],
+            high[is_kept],
+            np.split(is_kept, ends[:-1]),
+            int(size[: ends[0]].sum()),
+            size[is_missing],
+            CategoryColumns.counted(categorical, joined_sums(counts)) if categorical else None,
+            all(own.follows_steps for own in coded),
+        )
 
 
 def _layout(feature: np.ndarray, size: np.ndarray, is_open: np.ndarray) -> BinLayout:

@@ -75,7 +75,8 @@ class KernelShard:
         count[missing] = self._table.n_missing
         low, high = extremes
         low[missing], high[missing] = NO_KEYS
-        return Coded(count, low, high, None if self._columns is None else self._columns.counts)
+        counts = None if self._columns is None else self._columns.counts
+        return Coded(count, low, high, counts, follows_steps=True)
 
     def begin(self, run: Run) -> Tally:
         """Begin a run."""

@@ -93,12 +93,15 @@ class Coded(NamedTuple):
         missing values.
     categories : ndarray (n_categorical, n_numbers), or None
         How many samples are in each category, see `CategoryColumns.counts`; None if there are none.
+    follows_steps : bool
+        Whether the shard can tell what a step changes, which takes less than all sums.
     """
 
     size: np.ndarray
     low: np.ndarray
     high: np.ndarray
     categories: np.ndarray | None
+    follows_steps: bool
 
 
 class Majority(NamedTuple):

@@ -15,10 +15,6 @@ from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.category_table import hidden
 from gpustump.engines.integer_weights import scaled, scaled_total
 from gpustump.engines.objective import Objective
-from gpustump.engines.threads import ranges
-
-_AT_ONCE = 2**13
-"""How many weights are scaled at a time, so that little new memory is needed."""
 
 
 @dataclass(frozen=True)
@@ -63,15 +59,12 @@ class Samples:
 
     def scaled_total(self, exponent: int) -> int:
         """See `integer_weights.scaled_total`."""
-        pieces = ranges(len(self), _AT_ONCE)
-        return sum(scaled_total(self.weights[low:high], exponent) for low, high in pieces)
+        return scaled_total(self.weights, exponent)
 
     def class_weights(self, exponent: int, n_classes: int) -> list[int]:
         """For each class the integer weight of its samples, in units of 2**-exponent."""
         found = np.zeros(n_classes, dtype=np.int64)
-        for low, high in ranges(len(self), _AT_ONCE):
-            units = scaled(self.weights[low:high], exponent).astype(np.int64)
-            np.add.at(found, self.classes[low:high], units)
+        np.add.at(found, self.classes, scaled(self.weights, exponent).astype(np.int64))
         return [int(own) for own in found]
 
     def labels(self, objective: Objective, positive: int) -> np.ndarray:

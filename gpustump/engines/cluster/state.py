@@ -140,7 +140,8 @@ class ClusterState:
         if known is not None and not self._run.objective.is_of_quantity:
             counts, move = known
             is_minority_small = sum(counts) - max(counts) <= _LARGEST_MINORITY * sum(counts)
-            follows = is_minority_small and self._codes_of_shard >= _LEAST_CODES
+            pays = is_minority_small and self._codes_of_shard >= _LEAST_CODES
+            follows = pays and self._table.bins.follow_steps
             self._bins.expect(move, follows=follows)
             if follows:
                 factor, slope = tuple(move.factor.tolist()), tuple(move.slope.tolist())

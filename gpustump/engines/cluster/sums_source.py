@@ -119,8 +119,8 @@ class ClusterSums:
         about = Keys(keys.low[cells], keys.high[cells], keys.size[cells], before)
         return self._asked(answer.slots[segments], slices.feature[segments], about)
 
-    def keys_around(self, slot: int, position: int) -> tuple[int, int] | None:
-        """The keys on both sides of a cut, if an answer of this round had them; otherwise None.
+    def keys_around(self, slot: int, position: int) -> tuple[int, int]:
+        """The keys on both sides of a cut inside a bin, which an answer of this round had.
 
         Parameters
         ----------
@@ -128,6 +128,11 @@ class ClusterSums:
             The bin of the value on the left.
         position : int
             Its sorted position.
+
+        Raises
+        ------
+        LookupError
+            If no search of this round has looked there.
         """
         for answer in self._seen:
             slices = answer.slices
@@ -137,7 +142,7 @@ class ClusterSums:
                 if len(found):
                     cell = int(start + found[0])
                     return int(answer.where.high[cell]), int(answer.where.low[cell + 1])
-        return None
+        raise LookupError(f"no answer has shown the cut after position {position} in bin {slot}")
 
     def _about(self, slots: np.ndarray) -> Keys:
         bins, layout = self._bins, self._bins.layout
@@ -146,7 +151,8 @@ class ClusterSums:
 
     def _ranges(self, slots: np.ndarray, features: np.ndarray, about: Keys) -> Ranges:
         low, high, size, _ = about
-        return Ranges(features, self._bins.number[slots], low, high, _shifts(low, high, size))
+        bins = slots - self._bins.layout.first[features]
+        return Ranges(features, bins, low, high, _shifts(low, high, size))
 
     def _asked(self, slots: np.ndarray, features: np.ndarray, about: Keys) -> Answer:
         """Ask about ranges of keys, each a segment, in order of slots and keys."""
