@@ -16,7 +16,6 @@ import numpy as np
 
 from gpustump.data.columns import (
     NUMERIC,
-    ArrayColumn,
     AsText,
     Column,
     ColumnTable,
@@ -28,9 +27,8 @@ from gpustump.estimators.categorical import (
     Categories,
     categories_of_frame,
     is_of_categories,
-    too_many_categories,
 )
-from gpustump.model.encoding import Unseen, are_certain_as_text, unseen_text
+from gpustump.model.encoding import Unseen, unseen_text
 
 _MOST_TOLD = 10_000
 """The most categories of a column that a partition reports; far fewer are allowed."""
@@ -44,7 +42,7 @@ PlainNumbers = tuple[int, str | None]
 
 
 class ToldColumn(NamedTuple):
-    """What a worker reports of a partition's column.
+    """What a worker reports of a partition's column; or what is known of it in all partitions.
 
     Attributes
     ----------
@@ -55,25 +53,16 @@ class ToldColumn(NamedTuple):
         Whether it is text, or has the frame's own type for categories.
     values : tuple of str
         Its categories, sorted; at most the first `_MOST_TOLD`.
-    n_values : int
-        How many categories it has.
     """
 
     name: str
     kind: str
     is_category: bool
     values: tuple[str, ...] = ()
-    n_values: int = 0
 
-
-class JoinedColumn(ArrayColumn):
-    """A column of all partitions, of which only the categories are known."""
-
-    is_category = True
-
-    @property
-    def kind(self) -> str:
-        return "text" if len(self.values) else "empty"
+    def distinct(self) -> list[str]:
+        """See `data.columns.Column`."""
+        return list(self.values)
 
 
 def numbered(
@@ -136,27 +125,6 @@ def renumber(values: np.ndarray, own: np.ndarray, numbers: Mapping[str, int]) ->
     return Unseen(len(unknown), str(own[places[unknown[0]]]), is_numbered=True)
 
 
-def named(values: np.ndarray, kind: str) -> np.ndarray:
-    """Replace the values of a column of numbers or booleans by numbers of categories.
-
-    Parameters
-    ----------
-    values : ndarray (n_rows,)
-        NaN where missing; they are changed.
-    kind : str
-        "number" or "boolean".
-
-    Returns
-    -------
-    ndarray of str
-        The text of each category.
-    """
-    present = ~np.isnan(values)
-    own, values[present] = np.unique(values[present], return_inverse=True)
-    column = ArrayColumn("", own.astype(bool) if kind == "boolean" else own)
-    return AsText(column).labels()
-
-
 def learnt(asked: Any, partitions: Sequence[Sequence[ToldColumn]], *, named: bool) -> Categories:
     """The categorical features of a table, from the reports on the columns of its partitions.
 
@@ -174,7 +142,7 @@ def learnt(asked: Any, partitions: Sequence[Sequence[ToldColumn]], *, named: boo
     ValueError
         As on one machine; or if a column holds categories in some partitions and numbers in others.
     """
-    columns = tuple(_joined(own) for own in zip(*partitions, strict=True))
+    columns: Any = tuple(_joined(own) for own in zip(*partitions, strict=True))
     return categories_of_frame(asked, ColumnTable("X", columns, 0, named))
 
 
@@ -194,11 +162,9 @@ def refuse_other_kinds(known: Categories, columns: Sequence[ToldColumn], name: s
     ValueError
     """
     for feature, column in enumerate(columns):
-        values = None if known.encoding is None else known.encoding.categories(feature)
-        is_text, wanted = column.kind == "text", values is not None
+        wanted = known.encoding is not None and known.encoding.categories(feature) is not None
+        is_text = column.kind == "text"
         if column.kind == "empty" or is_text == wanted:
-            continue
-        if values is not None and are_certain_as_text(values):  # numbers whose text is known
             continue
         kinds = {True: "categories", False: "numbers"}
         raise ValueError(
@@ -275,22 +241,18 @@ def _told(column: Column, values: np.ndarray | None) -> ToldColumn:
     if values is None:
         return ToldColumn(column.name, column.kind, is_category)
     told = tuple(values[:_MOST_TOLD].tolist())
-    return ToldColumn(
-        column.name, "text" if told else "empty", is_category, told, n_values=len(values)
-    )
+    return ToldColumn(column.name, "text" if told else "empty", is_category, told)
 
 
-def _joined(columns: Sequence[ToldColumn]) -> ArrayColumn:
-    """A column of all partitions: its categories or, if it has none, only its kind."""
+def _joined(columns: Sequence[ToldColumn]) -> ToldColumn:
+    """A column of all partitions, from the reports of each."""
     name, kinds = columns[0].name, {own.kind for own in columns} - {"empty"}
     if "text" in kinds and len(kinds) > 1:
         raise ValueError(
             f"X: column {quoted(name)} holds categories in some partitions and numbers in others. "
             "Make it one type, for example with .astype(str)."
         )
-    if any(own.n_values > len(own.values) for own in columns):
-        raise too_many_categories(name, f"more than {_MOST_TOLD}")
     if "text" in kinds or (not kinds and any(own.is_category for own in columns)):
         values = {value for own in columns for value in own.values}
-        return JoinedColumn(name, np.asarray(sorted(values), dtype=str))
-    return ArrayColumn(name, np.empty(0, dtype=bool if kinds == {"boolean"} else float))
+        return ToldColumn(name, "text" if values else "empty", True, tuple(sorted(values)))
+    return ToldColumn(name, "boolean" if kinds == {"boolean"} else "number", False)

@@ -39,11 +39,9 @@ from gpustump.dask.partitions import (
     ByPart,
     Collection,
     Reading,
-    SampleOrder,
     Summary,
     check_rows,
     check_watched_labels,
-    classes_of,
     example_of,
     is_frame,
     union_of,
@@ -63,8 +61,9 @@ from gpustump.engines.cluster.bins import code_all
 from gpustump.engines.cluster.table import ClusterTable, ValueTypes
 from gpustump.engines.contract import Resources
 from gpustump.engines.cpu.runtime.host_memory import has_room
+from gpustump.engines.objective import Objective
 from gpustump.engines.route import Route
-from gpustump.estimators.base import Data, Learnt
+from gpustump.estimators.base import Data, Learnt, model_of
 from gpustump.estimators.boosters import BoostedEstimator
 from gpustump.estimators.callbacks import with_callbacks
 from gpustump.estimators.categorical import (
@@ -88,6 +87,7 @@ from gpustump.estimators.held_out import (
     Validation,
     drawn_shares,
     naming,
+    refuse_other_classes,
 )
 from gpustump.estimators.regressors import StumpBoostingRegressor
 from gpustump.estimators.targets import Offset, Quantity, TargetDomain
@@ -101,6 +101,9 @@ _SAMPLE_BYTES, _VALUE_BYTES = 64, 6
 its own bytes."""
 
 _Estimator = TypeVar("_Estimator", bound=BoostedEstimator)
+
+_Share = Share[np.ndarray | None]
+"""Which of all samples a bag leaves out, a flag for each; None for nothing."""
 
 
 class Use(NamedTuple):
@@ -242,7 +245,8 @@ def fit(
     own = _Fit(estimator, given, watched)
     client = _running(client)
     messages = Messages(client, f"gpustump-{uuid.uuid4().hex[:12]}")
-    shards = DaskShards(messages, own.collection, own.settings.resources.max_memory)
+    reading, max_memory = _reading(own.learner), own.settings.resources.max_memory
+    shards = DaskShards(messages, own.collection, reading, max_memory)
     try:
         with client.as_current():  # Dask's functions take the current client
             own.prepare(shards)
@@ -309,7 +313,6 @@ class _Fit:
         watched = {part: own for part, own in found.items() if part >= n_trained}
         categories = self._numbered(trained, watched)
         check_rows(trained)
-        self._refuse_other_widths("X", trained)
         self.types = _types_of(trained)
         self.learner._note_categories(categories, self.n_features)
         settings = replace(self.settings, categorical=categories.features)
@@ -319,19 +322,22 @@ class _Fit:
         self.estimator._warn_of_targets(self.target, sum(own.n_rows for own in trained.values()))
         settings = self.estimator._of_target(settings, samples, self.target)
         self.samples = samples if self.is_quantity else None
-        watched_type = self.types.coded
+        watched_type = None
         if self.asked.validation is not None:
             check_rows(watched, "_val")
             if not self.is_quantity:
                 check_watched_labels(watched, self.target.classes, self.asked.scoring)
             watched_type = _types_of(watched).coded
-            self._refuse_other_widths("X_val", watched)
-            shards.ask("set_aside", ByPart(dict.fromkeys(watched)))
+        self.n_watched = sum(own.n_samples for own in watched.values())
         self.shares, self.splits = self._shares(trained)
-        is_on_disk = shards.join(
-            self.types.coded, watched_type, self.n_features, _KINDS[self.estimator.device]
+        kind = _KINDS[self.estimator.device]
+        answers = shards.ask(
+            "join", n_trained, self.types.coded, watched_type, self.n_features, kind
         )
-        self.route = _route(shards, n_trained, is_on_disk=is_on_disk)
+        own = sorted((part, n) for sizes, _ in answers for part, n in sizes.items())
+        self.sizes = dict(own)  # how many samples each partition has
+        self.n_samples = sum(self.sizes.values())
+        self.route = _route(shards, n_trained, is_on_disk=any(on_disk for _, on_disk in answers))
         settings = self.estimator._observed(self.learner, self.given, settings, self.target)
         self.settings = replace(settings, n_rounds=settings.n_rounds_of(self.target.n_classes))
 
@@ -371,7 +377,6 @@ class _Fit:
         if self.earlier is None and is_frame(self.given.X):  # its partitions decide
             if not told:
                 return Categories(asked)
-            self._refuse_other_widths("X", trained)
             categories = learnt(asked, told, named=self.names is not None)
         tables = (("X", trained), ("X_val", watched))
         for name, summaries in tables:
@@ -384,14 +389,6 @@ class _Fit:
         for name, summaries in tables:
             warn_of_unseen(name, categories, [unseen.get(part, {}) for part in sorted(summaries)])
         return categories
-
-    def _refuse_other_widths(self, name: str, summaries: dict[int, Summary]) -> None:
-        for own in summaries.values():
-            if own.n_rows and own.n_features != self.n_features:
-                raise ValueError(
-                    f"a partition of {name} has {own.n_features} features instead of "
-                    f"{self.n_features}."
-                )
 
     def _check_checkpoint(
         self, settings: Settings, trained: dict[int, Summary], watched: dict[int, Summary]
@@ -427,7 +424,9 @@ class _Fit:
                 raise ValueError(
                     f"{PRODUCT} is zero for every sample; at least one must be positive."
                 )
-        classes = classes_of(labels, None if self.earlier is None else self.earlier[0])
+        classes = union_of(labels)
+        if self.earlier is not None:
+            refuse_other_classes(classes, self.earlier[0])
         self.shards.ask("number_classes", classes)
         self.target = TargetDomain(classes)
         return Samples(None, np.empty(0, dtype=np.int64), np.empty(0))  # they are elsewhere
@@ -447,10 +446,8 @@ class _Fit:
     def _quantities(self, trained: dict[int, Summary]) -> Samples:
         """Learn the unit of the targets from all of them, and have them turned into what boosting
         learns. Returns all samples, which the leading process knows, too."""
-        found = self.shards.ask_by_part("samples_by_part", "labels", "weights")
-        order = SampleOrder({part: len(found[part][1]) for part in found if part in trained})
         targets, weights = (
-            order.joined({part: own[which] for part, own in found.items()}) for which in (0, 1)
+            np.concatenate(list(self._of_samples(name).values())) for name in ("labels", "weights")
         )
         quantity = Quantity(targets, weights)
         samples: Samples
@@ -458,30 +455,34 @@ class _Fit:
         self.shards.ask("scale_targets", self.target.scale)
         return samples
 
-    def _shares(
-        self, trained: dict[int, Summary]
-    ) -> tuple[list[Share[ByPart]], tuple[Split | None, ...]]:
-        """What each bag leaves out, drawn as on one machine."""
-        whole, asked, population = Share[ByPart](ByPart(), None, None), self.asked, None
+    def _of_samples(self, name: str) -> dict[int, Any]:
+        """An attribute of the `Rows` of each partition to train on."""
+        return self.shards.ask_by_part("samples_by_part", self.collection.n_trained, name)
+
+    def _shares(self, trained: dict[int, Summary]) -> tuple[list[_Share], tuple[Split | None, ...]]:
+        """What each bag leaves out, drawn as on one machine: a flag for each sample; None for
+        nothing."""
+        asked, population = self.asked, None
+        whole: _Share = Share(None, None, None)
         if asked.fraction is not None:
-            found = self.shards.ask_by_part("samples_by_part", "labels", "rows")
-            order = SampleOrder({part: len(own[0]) for part, own in found.items()})
-            targets = order.joined({part: own[0] for part, own in found.items()})
-            asked = asked.suiting(len(order), self.target.n_classes)
-            rows = _rows_of({part: own[1] for part, own in found.items()}, trained)
+            targets = np.concatenate(list(self._of_samples("labels").values()))
+            asked = asked.suiting(len(targets), self.target.n_classes)
+            rows = _rows_of(self._of_samples("rows"), trained)
             population = Population(targets, rows, self.target.classes)
 
-        def drawn(seed: int | None, earlier: Earlier | None) -> tuple[Share[ByPart], Split]:
+        def drawn(seed: int | None, earlier: Earlier | None) -> tuple[_Share, Split]:
             assert population is not None
             _, left_out, split = population.draw(asked, seed, earlier)
-            return whole._replace(samples=order.by_part(left_out)), split
+            is_left_out = np.zeros(len(population.targets), dtype=bool)
+            is_left_out[left_out] = True
+            return whole._replace(samples=is_left_out), split
 
         shares = drawn_shares(drawn, whole, asked, self.earlier)
         if population is not None:
             population.warn_of_lone_samples()
         return shares
 
-    def _trained_on(self, share: Share[ByPart], settings: Settings) -> Trained:
+    def _trained_on(self, share: _Share, settings: Settings) -> Trained:
         """Make the rounds of a bag."""
         own = self._begun(share.samples, settings)
         self.begun.append(own)
@@ -497,29 +498,34 @@ class _Fit:
         self.round_bytes += self.shards.traffic.n_bytes - before
         return Trained(runs, votes.objective(settings.learner), self.route, own.table.n_missing)
 
-    def _begun(self, left_out: ByPart, settings: Settings) -> ClusterSamples:
+    def _begun(self, left_out: np.ndarray | None, settings: Settings) -> ClusterSamples:
         """Have the workers make shards of all samples but those that a bag leaves out."""
-        shards, types, n_classes = self.shards, self.types, self.target.n_classes
-        n_samples = shards.take_share(left_out)
+        shards, n_classes = self.shards, self.target.n_classes
+        shards.ask("take_share", ByPart() if left_out is None else ByPart.of(left_out, self.sizes))
+        kept = None if left_out is None else np.flatnonzero(~left_out)
+        n_samples = self.n_samples if kept is None else len(kept)
         sampled = None
         if settings.smoothing is not None:  # the rows that one machine would take
-            rows = sampled_rows(n_samples, self.n_features)
-            chosen = shards.order.by_part(rows, left_out)
-            found = shards.ask_by_part("values_of", chosen)
-            sampled = shards.order.joined(found).astype(types.compared)
+            rows, chosen = (
+                sampled_rows(n_samples, self.n_features),
+                np.zeros(self.n_samples, dtype=bool),
+            )
+            chosen[rows if kept is None else kept[rows]] = True
+            sampled, _ = self._rows(ByPart.of(chosen, self.sizes))
         planned = replace(settings.objective(n_classes), learner="stump")
         bins = code_all(shards, n_samples, planned, categorical=settings.categorical)
-        table = ClusterTable(None, shards, bins, types)
-        held_out = None if settings.stopping is None else HeldOutUnits.of(shards)
+        table, held_out = ClusterTable(None, shards, bins, self.types), None
+        if settings.stopping is not None:
+            held_out = HeldOutUnits.of(shards, self.n_watched or self.n_samples - n_samples)
         samples = self.samples
-        if samples is not None:
-            samples = samples.taken(shards.order.all_but(left_out))
+        if samples is not None and kept is not None:
+            samples = samples.taken(kept)
         return ClusterSamples(self.route, table, shards, n_classes, held_out, sampled, samples)
 
     def _refuse_large(self) -> None:
         """Refuse to learn pairs of more samples than this process has room for."""
         value_bytes = np.dtype(self.types.compared).itemsize + _VALUE_BYTES
-        needed = len(self.shards.order) * (self.n_features * value_bytes + _SAMPLE_BYTES)
+        needed = self.n_samples * (self.n_features * value_bytes + _SAMPLE_BYTES)
         if not has_room(needed):
             raise ValueError(
                 f"interactions need all rows in the process that calls fit, and its memory has no "
@@ -535,28 +541,30 @@ class _Fit:
         """
         if not self.interactions.number:
             return None
-        order, settings = self.shards.order, self.settings
-        X, samples = self._all_rows(are_watched=False)
-        watched = None
+        settings, watched = self.settings, None
+        X, samples = self._rows(None)
         if self.asked.validation is not None:
-            other, rows = self._all_rows(are_watched=True)
+            other, rows = self._rows(None, are_watched=True)
             watched = HeldOutRows(replace(rows, rows=None), other)
         shares: list[Share[Samples]] = []
-        for share in self.shares:
-            held_out, left_out = watched, order.numbers_of(share.samples)
-            if held_out is None and settings.stopping is not None and len(left_out):
-                held_out = HeldOutRows(samples.taken(left_out))
-            shares.append(Share(samples.taken(order.all_but(share.samples)), held_out, None))
+        for left_out, *_ in self.shares:
+            own, held_out = samples, watched
+            if left_out is not None:
+                own = samples.taken(np.flatnonzero(~left_out))
+                if held_out is None and settings.stopping is not None:
+                    held_out = HeldOutRows(samples.taken(np.flatnonzero(left_out)))
+            shares.append(Share(own, held_out, None))
         unlimited = replace(settings, resources=Resources())  # its limit is the workers'
         given = self.target.n_classes, unlimited, self.interactions, self.target.scale
         return learn_pairs(X, shares, trained, *given)
 
-    def _all_rows(self, *, are_watched: bool) -> tuple[np.ndarray, Samples]:
-        """The values of all partitions, one after the other, and all their samples."""
-        by_part = self.shards.ask_by_part("all_rows", are_watched)
-        values, classes, weights = (
-            np.concatenate([by_part[part][which] for part in sorted(by_part)]) for which in range(3)
-        )
+    def _rows(
+        self, chosen: ByPart | None, *, are_watched: bool = False
+    ) -> tuple[np.ndarray, Samples]:
+        """The values of all partitions, one after the other, and all their samples; or those that
+        are flagged."""
+        by_part = self.shards.ask_by_part("rows", are_watched, chosen)
+        values, classes, weights = map(np.concatenate, zip(*by_part.values(), strict=True))
         samples = Samples(np.arange(len(weights)), classes, weights)
         return values.astype(self.types.compared, copy=False), samples
 
@@ -592,12 +600,17 @@ def _collected(
             X = X[list(learner.feature_names_in_)]
     found = Collection.of(X, y, sample_weight, offset, may_be_text=is_text)
     learner._table(found.example, reset=reset)
+    return found
+
+
+def _reading(learner: Any) -> Reading:
+    """How partitions are read, once the columns are known."""
     categorical: Asked | None = None
-    if is_text:
+    if may_be_text(learner):
         by_type = is_by_type(learner.categorical_features)
         categorical = "from_dtype" if by_type else learner._categories.features
     loss = learner.loss if isinstance(learner, StumpBoostingRegressor) else None
-    return replace(found, reading=Reading(categorical, loss))
+    return Reading(learner.n_features_in_, categorical, loss)
 
 
 def _types_of(summaries: dict[int, Summary]) -> ValueTypes:
@@ -618,11 +631,12 @@ def _rows_of(own: dict[int, np.ndarray | None], summaries: dict[int, Summary]) -
     """
     if all(rows is None for rows in own.values()):
         return None
-    order = SampleOrder({part: summaries[part].n_rows for part in own})
-    sizes = order.sizes
-    return order.numbers_of(
-        {part: np.arange(sizes[part]) if rows is None else rows for part, rows in own.items()}
-    )
+    found, first = [], 0
+    for part, rows in own.items():
+        n_rows = summaries[part].n_rows
+        found.append(first + (np.arange(n_rows) if rows is None else rows))
+        first += n_rows
+    return np.concatenate(found)
 
 
 def _route(shards: DaskShards, n_parts: int, *, is_on_disk: bool) -> Route:

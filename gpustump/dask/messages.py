@@ -14,12 +14,12 @@ reach the workers, for example because of a gateway, the scheduler passes the me
 from __future__ import annotations
 
 import asyncio
+import enum
 import pickle
 import secrets
 import selectors
 import socket
 import struct
-import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -94,14 +94,14 @@ class Message:
     arguments: Sequence[Any] = ()
 
 
-class Gone:
-    """In place of an answer: the worker, or what it held, does not exist any more."""
+class NoAnswer(enum.Enum):
+    """What comes in place of an answer."""
 
-    def __reduce__(self) -> str:
-        return "GONE"  # there is one of them, on workers, too
+    GONE = "the worker, or what it held, does not exist any more"
+    NO_SAMPLES = "the bag leaves out all samples of the worker"
 
 
-GONE = Gone()
+GONE, NO_SAMPLES = NoAnswer.GONE, NoAnswer.NO_SAMPLES
 
 
 class Messages:
@@ -299,25 +299,21 @@ def listening(host: str) -> tuple[socket.socket, bytes] | None:
 
 
 def accepted(listener: socket.socket, secret: bytes, seconds: float) -> socket.socket:
-    """The connection of the first caller that shows its half of the secret; others are turned away.
+    """The connection of a caller that shows its half of the secret.
 
     Raises
     ------
     OSError
-        If there is none in time, or if the listening socket is closed.
+        If nobody calls in time, or somebody else does.
     """
-    ends = time.monotonic() + seconds
-    while True:
-        listener.settimeout(max(0.0, ends - time.monotonic()))
-        connection, _ = listener.accept()
-        try:
-            connection.settimeout(seconds)
-            if secrets.compare_digest(_exactly(connection, _HALF), secret[:_HALF]):
-                connection.sendall(secret[_HALF:])
-                return _without_delay(connection, None)
-        except OSError:  # it has gone or says nothing
-            pass
+    listener.settimeout(seconds)
+    connection, _ = listener.accept()
+    connection.settimeout(seconds)
+    if not secrets.compare_digest(_exactly(connection, _HALF), secret[:_HALF]):
         connection.close()
+        raise ConnectionRefusedError("a caller does not know the secret")
+    connection.sendall(secret[_HALF:])
+    return _without_delay(connection, None)
 
 
 def connected(worker: str, place: tuple[int, bytes] | None) -> socket.socket | None:

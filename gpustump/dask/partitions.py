@@ -6,8 +6,6 @@ partitions must hold the same rows. Arrays of known chunks are cut as X is.
 
 from __future__ import annotations
 
-import itertools
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -19,10 +17,10 @@ from gpustump.dask.categories import Asked, ToldColumn, numbered
 from gpustump.data.frames import columns_of
 from gpustump.data.labels import check_domain, check_labels, check_targets
 from gpustump.data.parameters import QuantityLoss, Scoring
-from gpustump.data.readable import caller_level, listed
+from gpustump.data.readable import listed
 from gpustump.data.tables import check_table, is_sparse_matrix
 from gpustump.data.weights import check_weights
-from gpustump.estimators.held_out import Earlier, refuse_absent_classes, refuse_other_classes
+from gpustump.estimators.held_out import refuse_absent_classes
 from gpustump.estimators.targets import NO_OFFSET, Offset, Quantity
 
 
@@ -31,18 +29,16 @@ class Reading(NamedTuple):
 
     Attributes
     ----------
+    n_features : int
     categorical : tuple of int or "from_dtype", or None
         Which columns of a frame are categorical; None for a table of numbers.
     loss : str or None
         That of a quantity; None for classes.
     """
 
+    n_features: int
     categorical: Asked | None = None
     loss: QuantityLoss | None = None
-
-
-NUMBERS = Reading()
-"""Tables of numbers, with labels."""
 
 
 class Summary(NamedTuple):
@@ -53,7 +49,6 @@ class Summary(NamedTuple):
     n_rows : int
     n_samples : int
         Rows of positive weight.
-    n_features : int
     dtype : str or None
         In which its values are compared; None without rows.
     labels : ndarray (n,)
@@ -68,7 +63,6 @@ class Summary(NamedTuple):
 
     n_rows: int
     n_samples: int
-    n_features: int
     dtype: str | None
     labels: np.ndarray
     counted: tuple[np.ndarray, np.ndarray]
@@ -80,15 +74,15 @@ class Summary(NamedTuple):
         """Of a partition; None for one without rows."""
         if rows is None:
             nothing = np.empty(0, dtype=np.int64)
-            return cls(0, 0, 0, None, nothing, (nothing, nothing))
+            return cls(0, 0, None, nothing, (nothing, nothing))
         known = rows.all_labels[:0] if rows.is_quantity else rows.all_labels
         counted = np.unique(known, return_counts=True)
         labels = counted[0]
         if rows.rows is not None and not rows.is_quantity:
             labels = np.unique(rows.labels)
-        n_rows, n_features = rows.values.shape
         dtype = arrays.working_dtype(arrays.dtype_name(rows.values))
-        return cls(n_rows, len(rows.labels), n_features, dtype, labels, counted, rows.columns)
+        n_rows, n_samples = len(rows.values), len(rows.labels)
+        return cls(n_rows, n_samples, dtype, labels, counted, rows.columns)
 
 
 @dataclass
@@ -148,6 +142,10 @@ class Rows:
         if table is not None and reading.categorical:
             X, columns, categories = numbered(table, reading.categorical)
         values = arrays.to_host(check_table(X))
+        if values.shape[1] != reading.n_features:
+            raise ValueError(
+                f"this partition has {values.shape[1]} features instead of {reading.n_features}."
+            )
         own = targets_of(values, y, sample_weight, reading.loss, offset)
         return cls(values, *own, reading.loss is not None, columns, categories)
 
@@ -228,13 +226,11 @@ class Collection:
         A table of one row or two that is like X, to learn its columns from.
     n_watched : int
         How many of the partitions, the last ones, are rows to watch.
-    reading : Reading
     """
 
     parts: list[tuple[Any, Any, Any, Offset]]
     example: Any
     n_watched: int = 0
-    reading: Reading = NUMBERS
 
     @classmethod
     def of(
@@ -288,60 +284,11 @@ class ByPart(dict[int, Any]):
     As an argument of a message it differs by partition: a worker is sent what is for its own.
     """
 
-
-class SampleOrder:
-    """Where the samples of partitions stand among those of all, as on one machine.
-
-    Parameters
-    ----------
-    sizes : mapping from numbers of partitions to int
-        How many samples each has.
-    """
-
-    def __init__(self, sizes: Mapping[int, int]) -> None:
-        self.sizes = dict(sorted(sizes.items()))
-        ends = itertools.accumulate(self.sizes.values(), initial=0)
-        self._first = dict(zip(self.sizes, ends, strict=False))
-
-    def __len__(self) -> int:
-        return sum(self.sizes.values())
-
-    def by_part(self, samples: np.ndarray, left_out: ByPart | None = None) -> ByPart:
-        """For some of the samples, increasing, their numbers within each partition.
-
-        Some samples may be left out of the count, given by their numbers within their partitions.
-        """
-        left_out = left_out or ByPart()
-        ends = np.cumsum([0, *self.without(left_out).values()])
-        at = np.searchsorted(samples, ends).tolist()
-        found = ByPart()
-        for part, first, (low, high) in zip(
-            self.sizes, ends.tolist(), itertools.pairwise(at), strict=False
-        ):
-            found[part] = samples[low:high] - first
-            if len(left_out.get(part, ())):
-                kept = np.delete(np.arange(self.sizes[part]), left_out[part])
-                found[part] = kept[found[part]]
-        return found
-
-    def without(self, left_out: ByPart) -> dict[int, int]:
-        """How many samples of each partition are not left out."""
-        return {part: n - len(left_out.get(part, ())) for part, n in self.sizes.items()}
-
-    def all_but(self, left_out: ByPart) -> np.ndarray:
-        """All samples but some that are given by their numbers within their partitions."""
-        is_kept = np.ones(len(self), dtype=bool)
-        is_kept[self.numbers_of(left_out)] = False
-        return np.flatnonzero(is_kept)
-
-    def numbers_of(self, chosen: Mapping[int, np.ndarray]) -> np.ndarray:
-        """The numbers of samples that are given by their numbers within their partitions."""
-        found = [self._first[part] + own for part, own in sorted(chosen.items())]
-        return np.concatenate([np.empty(0, dtype=np.int64), *found])
-
-    def joined(self, by_part: Mapping[int, np.ndarray]) -> np.ndarray:
-        """Arrays of all partitions, one behind the other."""
-        return np.concatenate([by_part[part] for part in self.sizes])
+    @classmethod
+    def of(cls, values: np.ndarray, sizes: Mapping[int, int]) -> ByPart:
+        """Something of all samples, of which each partition has so many."""
+        ends = np.cumsum(list(sizes.values()))
+        return cls(zip(sizes, np.split(values, ends[:-1]), strict=True))
 
 
 def blocks_of(collection: Any, name: str) -> list[Any]:
@@ -368,14 +315,7 @@ def with_whole_rows(X: Any) -> Any:
         raise ValueError(
             f"X must have two dimensions, (n_samples, n_features), but it has {X.ndim}."
         )
-    if X.numblocks[1] > 1:
-        warnings.warn(
-            f"X has {X.numblocks[1]} chunks of columns, which are joined: a row has to be in one "
-            "place. To do it once and for all: X.rechunk({1: -1}).",
-            stacklevel=caller_level(),
-        )
-        X = X.rechunk({1: -1})
-    return X
+    return X if X.numblocks[1] == 1 else X.rechunk({1: -1})
 
 
 def is_frame(X: Any) -> bool:
@@ -425,27 +365,6 @@ def offset_parts(X: Any, offset: Offset, n_parts: int) -> list[Offset]:
     named = {f"init_score{suffix}": init_score, f"exposure{suffix}": exposure}
     columns = (_beside(X, own, name, n_parts) for name, own in named.items())
     return [Offset(first, second, suffix) for first, second in zip(*columns, strict=True)]
-
-
-def classes_of(labels: Sequence[np.ndarray], earlier: Earlier | None) -> np.ndarray:
-    """All classes, whichever partitions they are in.
-
-    Parameters
-    ----------
-    labels : sequence of ndarray
-        The distinct labels of the samples of each partition.
-    earlier : Earlier or None
-        What a warm start goes on from.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If there are others than in the earlier fit.
-    """
-    classes = union_of(labels)
-    if earlier is not None:
-        refuse_other_classes(classes, earlier)
-    return classes
 
 
 def check_watched_labels(

@@ -21,13 +21,13 @@ from gpustump.boosting.rounds.smoothing import Candidates, CutPlaces
 from gpustump.boosting.rounds.stopping import EarlyStopping
 from gpustump.boosting.rounds.training import Run, Samples, Settings, Target
 from gpustump.boosting.votes.newton import NewtonVotes
-from gpustump.dask.shards import DaskShards, Home
+from gpustump.dask.shards import DaskShards
 from gpustump.dask.worker_rows import Watch
 from gpustump.engines.category_table import CategoryTable, with_sets
 from gpustump.engines.cluster.state import start
-from gpustump.engines.cluster.table import ClusterTable
+from gpustump.engines.cluster.table import ClusterTable, unit_exponent
 from gpustump.engines.contract import PreparedTable, Trainer
-from gpustump.engines.integer_weights import IntegerWeights, fitting_exponent, safe_exponent
+from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.engines.route import Route
 from gpustump.learners.hypothesis import Partition
 
@@ -41,12 +41,11 @@ class HeldOutUnits(NamedTuple):
     n_samples: int
 
     @classmethod
-    def of(cls, shards: DaskShards) -> HeldOutUnits:
-        """From all weights; see `integer_weights.unit_exponent`."""
-        largest, counts = zip(*shards.ask("held_out_weights"), strict=True)
-        safe = safe_exponent(max(largest), sum(counts))
-        exponent = fitting_exponent(safe, sum(shards.ask("held_out_total", safe)), sum(counts))
-        return cls(exponent, sum(shards.ask("held_out_total", exponent)), sum(counts))
+    def of(cls, shards: DaskShards, n_samples: int) -> HeldOutUnits:
+        """From all weights."""
+        ask = functools.partial(shards.ask, "of_held_out")
+        exponent = unit_exponent(ask, n_samples)
+        return cls(exponent, sum(ask("scaled_total", exponent)), n_samples)
 
 
 @dataclass(frozen=True)
@@ -187,25 +186,18 @@ class RankingJudge(ClusterJudge):
     """
 
     def _begin(self, totals: list[Any]) -> None:
-        self._order: tuple[Home, ...] = ()  # of the shards whose samples are known
+        """Learn the classes and weights of all held-out samples, partition after partition."""
+        about = self._about
+        samples = self._shards.ask_by_part("held_out_samples", about.exponent)
+        classes, units = map(np.concatenate, zip(*samples.values(), strict=True))
+        weights = IntegerWeights(units, about.total)
+        self._held_out = HeldOut.of(classes, weights, about.positive, about.n_outputs, None)
+        self._scorer = scorer(about.scoring, self._held_out, about.link)
 
     def judged(self) -> Judgement:
         """The score and the error of the model so far on all held-out samples."""
         terms, self._terms = tuple(self._terms), []
-        found = dict(self._shards.ask_by_home("judge", terms))
-        while tuple(found) != self._order:  # at first, and whenever a worker was lost
-            self._know(dict(self._shards.ask_by_home("held_out_samples", self._about.exponent)))
-            found = dict(self._shards.ask_by_home("judge", ()))
+        found = self._shards.ask_by_part("judge", terms)
         scores = np.concatenate(list(found.values()))
         own = scores[:, 0] if scores.shape[1] == 1 else scores
         return Judgement(self._scorer(own), self._held_out.error(own))
-
-    def _know(self, samples: dict[Home, tuple[np.ndarray, np.ndarray]]) -> None:
-        """Note the classes and weights of all held-out samples, shard after shard."""
-        about, self._order = self._about, tuple(samples)
-        classes, units = map(np.concatenate, zip(*samples.values(), strict=True))
-        weights = IntegerWeights(units, int(units.sum()))
-        if about.n_outputs == 1:
-            classes = (classes == about.positive).astype(np.int64)
-        self._held_out = HeldOut(classes, weights, about.n_outputs)
-        self._scorer = scorer(about.scoring, self._held_out, about.link)

@@ -19,10 +19,10 @@ from typing import Any
 import distributed
 from dask.delayed import delayed
 
-from gpustump.dask.messages import GONE, Message, Messages, Traffic
-from gpustump.dask.partitions import ByPart, Collection, SampleOrder, Summary
+from gpustump.dask.messages import GONE, NO_SAMPLES, Message, Messages, Traffic
+from gpustump.dask.partitions import ByPart, Collection, Reading, Summary
 from gpustump.dask.worker import Destination, close_host, store
-from gpustump.dask.worker_rows import OWN, WorkerMemoryError
+from gpustump.dask.worker_rows import WorkerMemoryError
 
 _OF_RUN = frozenset(("begin", "advance", "watch", "judge"))
 """Messages that change a shard in a run of boosting; the next run begins anew."""
@@ -31,7 +31,7 @@ _OF_BAG = _OF_RUN | {"take_share", "code"}
 """Those of a bag; the next bag begins anew."""
 
 _CHANGES = _OF_BAG | {
-    "number_categories", "weigh_labels", "number_classes", "scale_targets", "set_aside", "join",
+    "number_categories", "weigh_labels", "number_classes", "scale_targets", "join",
 }  # fmt: skip
 """All messages that change a shard. The journal holds them in the order in which they were sent."""
 
@@ -93,7 +93,8 @@ class DaskShards:
     messages : Messages
     collection : Collection
         Kept by the leading process, from which any partition can be made again.
-    max_memory : int, optional
+    reading : Reading
+    max_memory : int or None
         Bytes that the fit may take on a worker; by default the worker's own limit.
 
     Attributes
@@ -101,18 +102,18 @@ class DaskShards:
     homes : tuple of Home
     n_lost : int
         How many shards were lost and made again.
-    order : SampleOrder
-        Of the samples to train on, when rows are joined.
     """
 
     def __init__(
-        self, messages: Messages, collection: Collection, max_memory: int | None = None
+        self,
+        messages: Messages,
+        collection: Collection,
+        reading: Reading,
+        max_memory: int | None,
     ) -> None:
         self.homes: tuple[Home, ...] = ()
         self.n_lost = 0
-        self.order = SampleOrder({})
-        self._kept: Mapping[int, int] = {}  # samples by partition that the bag is trained on
-        self._messages, self._collection = messages, collection
+        self._messages, self._collection, self._reading = messages, collection, reading
         self._max_memory = max_memory
         self._journal: list[tuple[str, tuple[Any, ...]]] = []
         self._numbers = itertools.count()
@@ -127,57 +128,37 @@ class DaskShards:
         """The messages so far."""
         return self._messages.traffic
 
-    def join(self, *arguments: Any) -> bool:
-        """Have all rows joined; see `WorkerRows.join`. Returns whether values are in files."""
-        answers = self.ask("join", *arguments)
-        self.order = SampleOrder({part: n for sizes, _ in answers for part, n in sizes.items()})
-        return any(is_on_disk for _, is_on_disk in answers)
-
-    def take_share(self, left_out: ByPart) -> int:
-        """Begin a bag; see `WorkerRows.take_share`. Returns how many samples it is trained on."""
-        self._kept = self.order.without(left_out)
-        self.ask("take_share", left_out)
-        return sum(self._kept.values())
-
     def ask(self, method: str, *arguments: Any) -> list[Any]:
-        """The answer of each shard; lost shards are made again.
+        """The answer of each shard that has samples; lost shards are made again.
 
         Raises
         ------
         ClusterLostError
             If there is no worker left, or if a partition cannot be made again.
         """
-        return [own for _, own in self.ask_by_home(method, *arguments)]
-
-    def ask_by_part(self, method: str, *arguments: Any) -> dict[int, Any]:
-        """The same for answers that are by partition, put together."""
-        answers = self.ask(method, *arguments)
-        return {part: own for answer in answers for part, own in answer.items()}
-
-    def ask_by_home(self, method: str, *arguments: Any) -> list[tuple[Home, Any]]:
-        """The same with the home that each answer comes from."""
         if method in _BEGINNINGS:  # what earlier runs, or bags, did is of no use any more
             gone = _BEGINNINGS[method]
             self._journal = [one for one in self._journal if one[0] not in gone]
-        found: list[tuple[Home, Any]] = []
+        found: list[Any] = []
         waiting: Sequence[Home] = self.homes
         while waiting:
-            asked = [home for home in waiting if method in OWN or self._has_samples(home)]
-            answers = list(zip(asked, self._told(asked, method, arguments), strict=True))
-            found += [(home, own) for home, own in answers if own is not GONE]
-            waiting = self._made_again([home for home, own in answers if own is GONE])
+            answers = self._told(waiting, method, arguments)
+            found += [own for own in answers if own is not GONE and own is not NO_SAMPLES]
+            lost = [home for home, own in zip(waiting, answers, strict=True) if own is GONE]
+            waiting = self._made_again(lost)
         if method in _CHANGES:
             self._journal.append((method, arguments))
         return found
+
+    def ask_by_part(self, method: str, *arguments: Any) -> dict[int, Any]:
+        """The same for answers that are by partition, put together, in order of these."""
+        answers = self.ask(method, *arguments)
+        return dict(sorted((part, own) for answer in answers for part, own in answer.items()))
 
     def close(self) -> None:
         """Make all workers that still exist forget this fit."""
         self._messages.close()
         self._messages.client.run(close_host, self._messages.name, on_error="ignore")
-
-    def _has_samples(self, home: Home) -> bool:
-        """Whether the bag is trained on some of its samples; otherwise there is no shard."""
-        return any(self._kept.get(part, 0) for part in home.parts)
 
     def _told(self, homes: Sequence[Home], method: str, arguments: tuple[Any, ...]) -> list[Any]:
         """The answers of some shards, or `GONE`."""
@@ -235,7 +216,7 @@ class DaskShards:
         data, bring = self._collection, delayed(store, pure=False)
         fit, limit = self._messages.name, self._max_memory
         tasks = [
-            bring(Destination(fit, shard, part, limit, data.reading), *data.parts[part])
+            bring(Destination(fit, shard, part, limit, self._reading), *data.parts[part])
             for part in parts
         ]
         self._workers()  # waits for one if there is none

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
 from dask.delayed import delayed
 
-from gpustump.dask.partitions import Collection
+from gpustump.dask.partitions import Collection, is_frame
 from gpustump.data.tables import is_sparse_matrix
 from gpustump.estimators.base import Data
 from gpustump.estimators.held_out import Validation, naming
@@ -48,10 +46,10 @@ def fit_on_one_worker(estimator: Any, data: Data, watched: Validation | None, cl
                 f"{way or name} is for the process that calls fit, and a worker fits sparse tables "
                 "by itself. Leave it out, or gather the table and fit on one machine."
             )
-    given = dict(_parts_of(data))
+    given = _whole(data)
     if watched is not None:
         with naming("X_val and y_val"):
-            given |= _parts_of(watched, "_val")
+            given |= {f"{name}_val": own for name, own in _whole(watched).items()}
     task = delayed(_fitted, pure=False)(copy.copy(estimator), given)
     future = client.compute(task)
     try:
@@ -62,28 +60,17 @@ def fit_on_one_worker(estimator: Any, data: Data, watched: Validation | None, cl
     estimator.__dict__ = found | estimator.get_params(deep=False)
 
 
-def _parts_of(data: Data | Validation, suffix: str = "") -> Iterator[tuple[str, Any]]:
-    """What is given of rows, by its name: the partitions, put together by a task."""
-    rows = Collection.of(data.X, data.y, data.sample_weight, data.offset)
-    columns = zip(*((*own, *offset[:2]) for *own, offset in rows.parts), strict=True)
-    names = ("X", "y", "sample_weight", "init_score", "exposure")
-    together = delayed(_together, pure=True)
-    for name, parts in zip(names, columns, strict=True):
-        if parts[0] is not None:
-            yield name + suffix, together(list(parts))
-
-
-def _together(parts: Sequence[Any]) -> Any:
-    """Partitions of rows, one after the other."""
-    if hasattr(parts[0], "iloc"):
-        import pandas as pd
-
-        return pd.concat(parts)
-    if any(map(is_sparse_matrix, parts)):
-        from scipy.sparse import vstack
-
-        return vstack(parts, format="csr")
-    return np.concatenate(parts)
+def _whole(data: Data | Validation) -> dict[str, Any]:
+    """What is given of rows, by its name. As an argument of a task Dask puts it together."""
+    Collection.of(data.X, data.y, data.sample_weight, data.offset)  # refuses what does not match
+    init_score, exposure, _ = data.offset
+    given = {"X": data.X, "y": data.y, "sample_weight": data.sample_weight}
+    given |= {"init_score": init_score, "exposure": exposure}
+    return {
+        name: own.repartition(npartitions=1).to_delayed()[0] if is_frame(own) else own
+        for name, own in given.items()
+        if own is not None
+    }
 
 
 def _fitted(estimator: Any, given: dict[str, Any]) -> dict[str, Any]:

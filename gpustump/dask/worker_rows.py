@@ -11,7 +11,6 @@ of two bytes, classes, weights.
 from __future__ import annotations
 
 import itertools
-import os
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,9 +23,9 @@ from gpustump.arrays.devices import DeviceError
 from gpustump.boosting.held_out.judging import LocalJudge
 from gpustump.boosting.held_out.samples import HeldOut, HeldOutTargets
 from gpustump.boosting.held_out.scores import scorer
-from gpustump.dask.categories import PlainNumbers, named, renumber
+from gpustump.dask.categories import PlainNumbers, renumber
+from gpustump.dask.messages import NO_SAMPLES
 from gpustump.dask.partitions import Rows
-from gpustump.data.columns import NUMERIC
 from gpustump.data.fingerprint import Leaves, leaves_of
 from gpustump.data.parameters import Link, Scoring
 from gpustump.data.readable import readable_bytes
@@ -74,13 +73,12 @@ class Store:
     limit : int or None
         Bytes of memory that may be taken; None for any number.
     folder : str
-        For files.
+        For files. They have no names there: each is gone with its array, whatever happens.
     """
 
     def __init__(self, limit: int | None, folder: str) -> None:
         self.limit, self._folder = limit, folder
         self._in_memory = 0
-        self._files: list[str] = []
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
         """An array of values."""
@@ -88,30 +86,13 @@ class Store:
         if self.limit is None or self._in_memory + n_bytes <= _SHARE_OF_VALUES * self.limit:
             self._in_memory += n_bytes
             return np.empty(shape, dtype)
-        handle, path = tempfile.mkstemp(prefix="gpustump-", suffix=".values", dir=self._folder)
-        os.close(handle)
-        self._files.append(path)
-        return np.memmap(path, dtype, "w+", shape=shape)
+        with tempfile.TemporaryFile(prefix="gpustump-", dir=self._folder) as file:
+            return np.memmap(file, dtype, "w+", shape=shape)
 
     def release(self, values: np.ndarray) -> None:
-        """Free the memory, or remove the file, of an array."""
-        if isinstance(values, np.memmap):
-            path = str(values.filename)
-            self._files.remove(path)
-            os.unlink(path)
-        else:
+        """Count the memory of an array as free; the caller forgets it."""
+        if not isinstance(values, np.memmap):
             self._in_memory -= values.nbytes
-
-    @property
-    def is_on_disk(self) -> bool:
-        """Whether there are files."""
-        return bool(self._files)
-
-    def close(self) -> None:
-        """Remove all files."""
-        for path in self._files:
-            os.unlink(path)
-        self._files.clear()
 
 
 class WorkerRows:
@@ -127,13 +108,12 @@ class WorkerRows:
         self._store, self._n_threads = store, n_threads
         self._parts: dict[int, Rows] = {}  # with values (n_features, n_rows)
         self._brought: set[int] = set()
-        self._set_aside: set[int] | None = None
         self._is_settled = False
         self._trained: _Joined | None = None
         self._watched: _Joined | None = None
         self._kind = "kernels"
         self._shard: Shard | None = None
-        self._held_out: Samples | None = None
+        self._held_out: _Joined | None = None
         self._judge: LocalJudge | RunningScores | None = None
 
     def add(self, number: int, rows: Rows | None) -> None:
@@ -163,21 +143,19 @@ class WorkerRows:
         if method in OWN:
             return getattr(self, method)(*arguments)
         if self._shard is None:
-            raise RuntimeError(f"the shard was asked for {method!r} before its rows were joined")
+            return NO_SAMPLES
         return answer(self._shard, method, arguments)
 
     def close(self) -> None:
-        """Free all memory, and remove all files."""
+        """Free all memory and files."""
         self._parts.clear()
         self._trained = self._watched = None
         self._shard = self._held_out = self._judge = None
-        self._store.close()
 
     def replay(self, messages: Sequence[tuple[str, Sequence[Any]]]) -> None:
         """Repeat messages that were sent before these rows were brought here."""
         for method, arguments in messages:
-            if method in OWN or self._shard is not None:  # a shard without samples has no rounds
-                self.call(method, arguments)
+            self.call(method, arguments)
 
     def keep(self, parts: Collection[int]) -> bool:
         """Keep only these partitions from now on. Returns whether all of them are here."""
@@ -210,9 +188,6 @@ class WorkerRows:
         """
         found: dict[int, dict[int, Unseen]] = {}
         for number, rows in self._parts.items():
-            for feature in known:  # numbers where other partitions have categories
-                if rows.columns and (kind := rows.columns[feature].kind) in NUMERIC:
-                    rows.categories[feature] = named(rows.values[feature], kind)
             renumbered = {
                 feature: renumber(rows.values[feature], own, known.get(feature, {}))
                 for feature, own in rows.categories.items()
@@ -266,28 +241,24 @@ class WorkerRows:
             rows.labels = arrays.to_host(scale.scaled(rows.labels))
             rows.all_labels = rows.labels[:0]
 
-    def set_aside(self, parts: Mapping[int, None]) -> None:
-        """Make partitions the rows to watch, in place of the samples that bags leave out."""
-        self._set_aside = set(parts) & set(self._parts)  # all may be on other workers
-
-    def samples_by_part(self, *names: str) -> dict[int, tuple[Any, ...]]:
-        """Attributes of the `Rows` of each partition that is not set aside."""
-        return {
-            number: tuple(getattr(rows, name) for name in names)
-            for number, rows in self._parts.items()
-            if number not in (self._set_aside or ())
-        }
+    def samples_by_part(self, n_trained: int, name: str) -> dict[int, Any]:
+        """An attribute of the `Rows` of each partition below `n_trained`."""
+        own = self._parts.items()
+        return {number: getattr(rows, name) for number, rows in own if number < n_trained}
 
     def join(
-        self, dtype: str, watched_dtype: str, n_features: int, kind: str
+        self, n_trained: int, dtype: str, watched_dtype: str | None, n_features: int, kind: str
     ) -> tuple[dict[int, int], bool]:
         """Join all partitions.
 
         Parameters
         ----------
+        n_trained : int
+            The numbers of the partitions to train on are below this.
         dtype, watched_dtype : str
-            The dtypes in which to keep values, and those of the partitions that are set aside:
-            "float32" or "float64".
+            The dtypes in which to keep values, and those of the other partitions: "float32" or
+            "float64". These are the rows to watch, in place of the samples that bags leave out;
+            None if there are none.
         n_features : int
         kind : str
             Of shards; see `shard_of`.
@@ -305,87 +276,73 @@ class WorkerRows:
             If the worker's memory cannot hold what has to be in it.
         """
         self._kind = kind
-        own = sorted(set(self._parts) - (self._set_aside or set()))
-        sizes = {number: len(self._parts[number].weights) for number in own}
-        self._check_memory(sum(sizes.values()), n_features)
-        if self._set_aside is not None:
-            self._watched = self._joined(sorted(self._set_aside), watched_dtype, n_features)
-        self._trained = self._joined(own, dtype, n_features)
+        trained = sorted(number for number in self._parts if number < n_trained)
+        self._check_memory(sum(len(self._parts[own].weights) for own in trained), n_features)
+        if watched_dtype is not None:
+            watched = sorted(set(self._parts) - set(trained))
+            self._watched = self._joined(watched, watched_dtype, n_features)
+        self._trained = self._joined(trained, dtype, n_features)
         self._parts.clear()
-        return sizes, self._store.is_on_disk
+        return self._trained.sizes, isinstance(self._trained.samples.values, np.memmap)
 
     def take_share(self, left_out: Mapping[int, np.ndarray]) -> None:
         """Begin a bag: make a shard of all samples but some.
 
-        The samples that are left out are watched, unless partitions are set aside for that.
+        The samples that are left out are watched, unless there are other rows for that.
 
         Parameters
         ----------
-        left_out : mapping from numbers of partitions to ndarray of int64
-            Numbers among the partition's samples.
+        left_out : mapping from numbers of partitions to ndarray of bool
+            Which of the partition's samples; those that are not named leave nothing out.
         """
         trained = self._joined_rows
         self._shard = self._held_out = self._judge = None  # frees their memory
-        is_kept = np.ones(len(trained.samples), dtype=bool)
-        for number, own in left_out.items():
-            if number in trained.places:
-                is_kept[trained.places[number][0] + own] = False
-        if self._watched is not None:
-            self._held_out = self._watched.samples
-        else:
-            self._held_out = trained.samples.taken(np.flatnonzero(~is_kept))
-        samples = trained.samples.taken(np.flatnonzero(is_kept))
+        is_left_out = trained.flags(left_out)
+        watched = self._watched
+        self._held_out = trained.taken(is_left_out) if watched is None else watched
+        samples = trained.taken(~is_left_out).samples
         try:
             self._shard = shard_of(samples, self._kind, self._n_threads) if len(samples) else None
         except ImportError as error:
             raise DeviceError(f"device='cuda' needs CuPy on every worker: {error}") from error
 
-    def values_of(self, chosen: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
-        """Values (n, n_features) of some of each partition's samples, given by their numbers."""
-        own = self._joined_rows
-        return {
-            number: np.ascontiguousarray(own.samples.values[:, own.places[number][0] + samples].T)
-            for number, samples in chosen.items()
-            if number in own.places
-        }
-
-    def all_rows(self, are_watched: bool) -> dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Values (n, n_features), classes or targets, and weights of the samples of each partition:
-        of those that are trained on, or of those that are set aside."""
+    def rows(
+        self, are_watched: bool, chosen: Mapping[int, np.ndarray] | None
+    ) -> dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Values (n, n_features), classes or targets, and weights of each partition's samples to
+        train on, or to watch: of all, or of those that are flagged."""
         joined = self._watched if are_watched else self._joined_rows
-        if joined is None:
-            return {}
+        assert joined is not None
+        if chosen is not None:
+            joined = joined.taken(joined.flags(chosen))
+        samples = joined.samples
+        values = samples.values_of(slice(None))
         return {
             number: (
-                np.ascontiguousarray(joined.samples.values[:, low:high].T),
-                joined.samples.classes[low:high],
-                joined.samples.weights[low:high],
+                np.ascontiguousarray(values[:, own].T), samples.classes[own], samples.weights[own]
             )
-            for number, (low, high) in joined.places.items()
-        }
+            for number, own in joined.places.items()
+        }  # fmt: skip
 
-    def held_out_weights(self) -> tuple[float, int]:
-        """The largest weight of the samples to watch, and how many they are."""
-        own = self._watched_samples
-        return own.largest_weight(), len(own)
+    def of_held_out(self, method: str, *arguments: Any) -> Any:
+        """The answer of a method of the samples to watch."""
+        return getattr(self._watched_rows.samples, method)(*arguments)
 
-    def held_out_total(self, exponent: int) -> int:
-        """The sum of their weights, in units of 2**-exponent."""
-        own = self._watched_samples
-        return own.scaled_total(exponent)
-
-    def held_out_samples(self, exponent: int) -> tuple[np.ndarray, np.ndarray]:
-        """Their classes, and their integer weights, int64."""
-        own = self._watched_samples
-        return own.classes, scaled(own.weights, exponent).astype(np.int64)
+    def held_out_samples(self, exponent: int) -> dict[int, tuple[np.ndarray, np.ndarray]]:
+        """Their classes, and their integer weights, int64, by partition."""
+        samples = self._watched_rows.samples
+        units = scaled(samples.weights, exponent).astype(np.int64)
+        places = self._watched_rows.places.items()
+        return {number: (samples.classes[own], units[own]) for number, own in places}
 
     def watch(self, about: Watch) -> list[int] | None:
         """Begin to watch a run. Returns the totals of the score; None for the ROC curve."""
-        own = self._watched_samples
-        X, rows, units = own.values.T, own.rows, self.held_out_samples(about.exponent)[1]
+        own = self._watched_rows.samples
+        X, rows = own.values.T, own.rows
         if about.scoring == "roc_auc":
             self._judge = running_scores(X, about.constant, rows, n_jobs=self._n_threads)
             return None
+        units = scaled(own.weights, about.exponent).astype(np.int64)
         weights = IntegerWeights(units, about.total)
         watched: HeldOut | HeldOutTargets
         if about.is_quantity:
@@ -399,12 +356,16 @@ class WorkerRows:
         return self._judge.totals
 
     def judge(self, terms: Sequence[tuple[Any, np.ndarray]]) -> Any:
-        """Add terms to the model. Returns the parts of its score, or the scores of the samples."""
+        """Add terms to the model. Returns the parts of its score, or the scores of the samples by
+        partition."""
         judge = self._judge
         assert judge is not None
         for hypothesis, votes in terms:
             judge.add(hypothesis, votes)
-        return judge.parts() if isinstance(judge, LocalJudge) else judge.copy()
+        if isinstance(judge, LocalJudge):
+            return judge.parts()
+        scores = judge.copy()
+        return {number: scores[own] for number, own in self._watched_rows.places.items()}
 
     @property
     def _joined_rows(self) -> _Joined:
@@ -412,7 +373,7 @@ class WorkerRows:
         return self._trained
 
     @property
-    def _watched_samples(self) -> Samples:
+    def _watched_rows(self) -> _Joined:
         assert self._held_out is not None, "a share is taken first"
         return self._held_out
 
@@ -429,19 +390,17 @@ class WorkerRows:
     def _joined(self, numbers: Sequence[int], dtype: str, n_features: int) -> _Joined:
         """The samples of some partitions, whose own values are freed one after the other."""
         parts = [self._parts[number] for number in numbers]
-        ends = itertools.accumulate((len(rows.weights) for rows in parts), initial=0)
-        places = dict(zip(numbers, itertools.pairwise(ends), strict=True))
-        n_samples = sum(len(rows.weights) for rows in parts)
-        values = self._store.empty((n_features, n_samples), np.dtype(dtype))
-        for rows, (start, end) in zip(parts, places.values(), strict=True):
-            for to, given in zip(values[:, start:end], rows.values, strict=True):
+        sizes = {number: len(self._parts[number].weights) for number in numbers}
+        values = self._store.empty((n_features, sum(sizes.values())), np.dtype(dtype))
+        for rows, own in zip(parts, _places(sizes).values(), strict=True):
+            for to, given in zip(values[:, own], rows.values, strict=True):
                 to[:] = given if rows.rows is None else given[rows.rows]
             self._store.release(rows.values)
-            rows.values = rows.values[:, :0]
+            rows.values = np.empty((0, 0))
         nothing = (np.empty(0, dtype=np.int64), np.empty(0))
-        own = [(rows.labels, rows.weights) for rows in parts]
-        classes, weights = map(np.concatenate, zip(*(own or [nothing]), strict=True))
-        return _Joined(Samples(values, classes, weights), places)
+        columns = [(rows.labels, rows.weights) for rows in parts]
+        classes, weights = map(np.concatenate, zip(*(columns or [nothing]), strict=True))
+        return _Joined(Samples(values, classes, weights), sizes)
 
 
 OWN = {name for name in vars(WorkerRows) if name[0] != "_"} - {"add", "call", "close"}
@@ -454,12 +413,34 @@ class _Joined(NamedTuple):
     Attributes
     ----------
     samples : Samples
-    places : dict of int to (int, int)
-        For each partition its first sample, and the one behind its last.
+    sizes : dict of int to int
+        How many are of each partition, in their order.
     """
 
     samples: Samples
-    places: dict[int, tuple[int, int]]
+    sizes: dict[int, int]
+
+    @property
+    def places(self) -> dict[int, slice]:
+        """Where the samples of each partition are."""
+        return _places(self.sizes)
+
+    def flags(self, by_part: Mapping[int, np.ndarray]) -> np.ndarray:
+        """A flag for each sample; False for those of partitions that are not named."""
+        found = np.zeros(len(self.samples), dtype=bool)
+        for number, own in self.places.items():
+            found[own] = by_part.get(number, False)
+        return found
+
+    def taken(self, flags: np.ndarray) -> _Joined:
+        """The samples that are flagged."""
+        sizes = {number: int(flags[own].sum()) for number, own in self.places.items()}
+        return _Joined(self.samples.taken(np.flatnonzero(flags)), sizes)
+
+
+def _places(sizes: Mapping[int, int]) -> dict[int, slice]:
+    ends = itertools.accumulate(sizes.values(), initial=0)
+    return dict(zip(sizes, itertools.starmap(slice, itertools.pairwise(ends)), strict=True))
 
 
 @dataclass(frozen=True)

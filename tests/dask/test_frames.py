@@ -23,7 +23,6 @@ from clusters import (
 )
 
 from gpustump import AdaBoostClassifier, LogitBoostClassifier, StumpBoostingRegressor, dask
-from gpustump.dask import categories
 
 RNG = np.random.default_rng(5)
 N = 400
@@ -214,19 +213,6 @@ def test_what_one_machine_refuses_is_refused_in_its_words_before_training(thread
     with pytest.raises(ValueError, match="^" + re.escape(str(here.value))):
         dask.fit(there, *evenly(frame, np.resize(Y, len(frame))), client=threads)
     assert not hasattr(there, "model_")
-
-
-def test_far_too_many_categories_are_not_sent(threads, monkeypatch):
-    monkeypatch.setattr(categories, "_MOST_TOLD", 60)
-    with pytest.raises(ValueError, match="feature 'id' has more than 60 categories; there may be"):
-        dask.fit(clone(ADA), *evenly(MANY, np.resize(Y, len(MANY))), client=threads)
-
-
-def test_numbers_in_rows_to_watch_are_the_categories_whose_text_they_are(threads):
-    other = FRAME.assign(size=FRAME["size"].astype(float))
-    X_val, y_val = evenly(other, Y)
-    there = dask.fit(clone(ADA), *parted(FRAME, Y), X_val=X_val, y_val=y_val, client=threads)
-    check_equal(there, fitted_here(ADA, (FRAME, Y), (other, Y)))
 
 
 def test_columns_of_other_types_are_refused(threads):

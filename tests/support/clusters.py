@@ -122,25 +122,14 @@ def lose_at(monkeypatch: Any, client: Any, moments: Collection[int], seed: int) 
 
     It is one that a message is sent to: Dask may leave others without any partition.
     """
-    chance = random.Random(seed)
+    chance, numbers, send = random.Random(seed), iter(range(10**9)), Messages.send
 
-    def lose(number: int, messages: Any) -> None:
-        if number in moments:
+    def losing(self: Messages, messages: Any) -> Any:
+        if next(numbers) in moments:
             lose_one(client, chance, {own.worker for own in messages})
-
-    before_sending(monkeypatch, lose)
-
-
-def before_sending(monkeypatch: Any, call: Callable[[int, Any], None]) -> None:
-    """Call a function before each sending, with its number, from 0, and the messages."""
-    numbers = iter(range(10**9))
-    send = Messages.send
-
-    def noted(self: Messages, messages: Any) -> Any:
-        call(next(numbers), messages)
         return send(self, messages)
 
-    monkeypatch.setattr(Messages, "send", noted)
+    monkeypatch.setattr(Messages, "send", losing)
 
 
 class Interrupted(BaseException):
