@@ -14,7 +14,6 @@ import contextlib
 import copy
 import functools
 import uuid
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
@@ -384,8 +383,9 @@ class _Fit:
                 refuse_other_kinds(categories, own.columns, name)
         if not categories.features:
             return categories
-        plain = ByPart(dict.fromkeys(trained, plain_numbers(categories, self.names)))
-        unseen = self.shards.ask_by_part("number_categories", numbers_by_feature(categories), plain)
+        plain = self.collection.n_trained, plain_numbers(categories, self.names)
+        known = numbers_by_feature(categories)
+        unseen = self.shards.ask_by_part("number_categories", known, *plain)
         for name, summaries in tables:
             warn_of_unseen(name, categories, [unseen.get(part, {}) for part in sorted(summaries)])
         return categories
@@ -436,12 +436,12 @@ class _Fit:
         that are left in each partition."""
         counted = [own.counted for own in trained.values() if own.n_rows]
         labels = union_of([known for known, _ in counted])
-        counts: Counter[object] = Counter()
-        for own in counted:
-            counts.update(dict(zip(*(part.tolist() for part in own), strict=True)))
-        factors = class_factors(self.class_weight, labels, [counts[own] for own in labels.tolist()])
-        message = ByPart(dict.fromkeys(trained, (labels, factors)))
-        return [own for answer in self.shards.ask("weigh_labels", message) for own in answer]
+        counts = np.zeros(len(labels), dtype=np.int64)
+        for known, n_rows in counted:
+            counts[np.searchsorted(labels, known)] += n_rows
+        factors = class_factors(self.class_weight, labels, counts.tolist())
+        message = self.collection.n_trained, labels, factors
+        return [own for answer in self.shards.ask("weigh_labels", *message) for own in answer]
 
     def _quantities(self, trained: dict[int, Summary]) -> Samples:
         """Learn the unit of the targets from all of them, and have them turned into what boosting
@@ -506,10 +506,8 @@ class _Fit:
         n_samples = self.n_samples if kept is None else len(kept)
         sampled = None
         if settings.smoothing is not None:  # the rows that one machine would take
-            rows, chosen = (
-                sampled_rows(n_samples, self.n_features),
-                np.zeros(self.n_samples, dtype=bool),
-            )
+            rows = sampled_rows(n_samples, self.n_features)
+            chosen = np.zeros(self.n_samples, dtype=bool)
             chosen[rows if kept is None else kept[rows]] = True
             sampled, _ = self._rows(ByPart.of(chosen, self.sizes))
         planned = replace(settings.objective(n_classes), learner="stump")
@@ -592,15 +590,13 @@ def _collected(
     learner: Any, X: Any, y: Any, sample_weight: Any, offset: Offset, *, reset: bool
 ) -> Collection:
     """The partitions; number and names of their features are learnt (`reset`) or compared."""
-    is_text = may_be_text(learner)
     if not reset:
         refuse_other_categories(learner.categorical_features, learner._categories)
-        learner._table(example_of(with_whole_rows(X), may_be_text=is_text))
-        if is_frame(X) and "feature_names_in_" in vars(learner):
-            X = X[list(learner.feature_names_in_)]
-    found = Collection.of(X, y, sample_weight, offset, may_be_text=is_text)
-    learner._table(found.example, reset=reset)
-    return found
+    example = example_of(with_whole_rows(X), may_be_text=may_be_text(learner))
+    learner._table(example, reset=reset)
+    if is_frame(X) and "feature_names_in_" in vars(learner):
+        X = X[list(learner.feature_names_in_)]
+    return Collection.of(X, y, sample_weight, offset)
 
 
 def _reading(learner: Any) -> Reading:
@@ -666,13 +662,10 @@ def _running(client: Any) -> Any:
             "there is no Dask client: make one first, client = distributed.Client(...), or pass "
             "client=..."
         ) from error
-    if client.status != "running":
+    if client.status != "running" or client.asynchronous:
+        how = "asynchronous" if client.asynchronous else client.status
         raise ValueError(
-            f"the Dask client is {client.status}; make a new one with distributed.Client(...)."
-        )
-    if client.asynchronous:
-        raise ValueError(
-            "the Dask client is asynchronous, and fit is not. Call it in a thread of its own, with "
-            "a client of its own: await asyncio.to_thread(fit)."
+            f"the Dask client is {how}; fit needs one that is running and not asynchronous. Make "
+            "one with distributed.Client(...), in a thread of its own if need be."
         )
     return client

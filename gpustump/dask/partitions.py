@@ -222,27 +222,18 @@ class Collection:
     ----------
     parts : list of tuple
         For each partition X, y, sample_weight (or None) and an `Offset`, as Delayed objects.
-    example : object
-        A table of one row or two that is like X, to learn its columns from.
     n_watched : int
         How many of the partitions, the last ones, are rows to watch.
     """
 
     parts: list[tuple[Any, Any, Any, Offset]]
-    example: Any
     n_watched: int = 0
 
     @classmethod
     def of(
-        cls,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        offset: Offset = NO_OFFSET,
-        *,
-        may_be_text: bool = False,
+        cls, X: Any, y: Any, sample_weight: Any = None, offset: Offset = NO_OFFSET
     ) -> Collection:
-        """From Dask collections; for `may_be_text` see `example_of`.
+        """From Dask collections.
 
         Raises
         ------
@@ -256,8 +247,7 @@ class Collection:
         own = [("y", y), ("sample_weight", sample_weight)]
         y_parts, weight_parts = (_beside(X, other, name, len(parts)) for name, other in own)
         known = offset_parts(X, offset, len(parts))
-        every = list(zip(parts, y_parts, weight_parts, known, strict=True))
-        return cls(every, example_of(X, may_be_text=may_be_text))
+        return cls(list(zip(parts, y_parts, weight_parts, known, strict=True)))
 
     def __len__(self) -> int:
         return len(self.parts)
@@ -308,7 +298,8 @@ def blocks_of(collection: Any, name: str) -> list[Any]:
 
 
 def with_whole_rows(X: Any) -> Any:
-    """X with all columns of a row in one chunk."""
+    """X, which must be a Dask collection, with all columns of a row in one chunk."""
+    blocks_of(X, "X")
     if getattr(X, "numblocks", None) is None:
         return X
     if X.ndim != 2:
@@ -323,7 +314,7 @@ def is_frame(X: Any) -> bool:
     return hasattr(X, "_meta_nonempty")
 
 
-def example_of(X: Any, *, may_be_text: bool = False) -> Any:
+def example_of(X: Any, *, may_be_text: bool) -> Any:
     """A table of one row or two that is like X.
 
     With `may_be_text` the values of a frame are missing: Dask does not know which text is in X, nor

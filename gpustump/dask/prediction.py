@@ -122,8 +122,8 @@ def score(
     """
     own = _fitted(estimator)
     offset = Offset(init_score, exposure)
-    rows = Collection.of(X, y, sample_weight, offset, may_be_text=may_be_text(own))
-    own._table(rows.example, reset=False)
+    own._table(example_of(with_whole_rows(X), may_be_text=may_be_text(own)), reset=False)
+    rows = Collection.of(X, y, sample_weight, offset)
     model, judge = _delayed(own), delayed(_judged, pure=True)
     found = list(zip(*compute(*(judge(model, *part) for part in rows.parts)), strict=True))
     if not sum(map(len, found[-1])):
@@ -177,9 +177,8 @@ def _applied(estimator: Any, method: str, X: Any, like: np.ndarray, offset: Offs
 
     `like` is an array without rows, otherwise of the results' dtype and shape.
     """
-    blocks_of(X, "X")  # refuses what is not Dask's
-    estimator._table(example_of(X, may_be_text=may_be_text(estimator)), reset=False)
     X, model = with_whole_rows(X), _delayed(estimator)
+    estimator._table(example_of(X, may_be_text=may_be_text(estimator)), reset=False)
     parts, call = blocks_of(X, "X"), delayed(_of_part, pure=True)
     lengths = getattr(X, "chunks", [[np.nan] * len(parts)])[0]  # those of a frame are not known
     blocks = [

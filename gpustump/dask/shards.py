@@ -19,7 +19,7 @@ from typing import Any
 import distributed
 from dask.delayed import delayed
 
-from gpustump.dask.messages import GONE, NO_SAMPLES, Message, Messages, Traffic
+from gpustump.dask.messages import GONE, NO_SAMPLES, Message, Messages
 from gpustump.dask.partitions import ByPart, Collection, Reading, Summary
 from gpustump.dask.worker import Destination, close_host, store
 from gpustump.dask.worker_rows import WorkerMemoryError
@@ -100,6 +100,8 @@ class DaskShards:
     Attributes
     ----------
     homes : tuple of Home
+    traffic : Traffic
+        The messages so far.
     n_lost : int
         How many shards were lost and made again.
     """
@@ -112,7 +114,7 @@ class DaskShards:
         max_memory: int | None,
     ) -> None:
         self.homes: tuple[Home, ...] = ()
-        self.n_lost = 0
+        self.traffic, self.n_lost = messages.traffic, 0
         self._messages, self._collection, self._reading = messages, collection, reading
         self._max_memory = max_memory
         self._journal: list[tuple[str, tuple[Any, ...]]] = []
@@ -122,11 +124,6 @@ class DaskShards:
         """Bring all partitions to workers. Returns the summary of each."""
         self.homes, summaries = self._settled(range(len(self._collection)))
         return summaries
-
-    @property
-    def traffic(self) -> Traffic:
-        """The messages so far."""
-        return self._messages.traffic
 
     def ask(self, method: str, *arguments: Any) -> list[Any]:
         """The answer of each shard that has samples; lost shards are made again.
@@ -261,9 +258,7 @@ class DaskShards:
 
 
 def _of_home(home: Home, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arguments that a shard is sent; the same object if they do not differ by partition."""
-    if not any(isinstance(own, ByPart) for own in arguments):
-        return arguments
+    """The arguments that a shard is sent."""
     return tuple(
         {part: own[part] for part in home.parts if part in own} if isinstance(own, ByPart) else own
         for own in arguments

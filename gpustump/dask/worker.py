@@ -14,12 +14,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import pickle
 import socket
 import threading
 import weakref
-from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,12 +28,10 @@ from distributed.protocol.serialize import to_serialize
 from gpustump.dask.messages import (
     CONNECT,
     GONE,
-    Message,
     accepted,
     got,
     listening,
     put,
-    unpacked,
 )
 from gpustump.dask.partitions import Reading, Rows, Summary
 from gpustump.dask.worker_rows import Store, WorkerRows
@@ -148,15 +144,13 @@ class Host:
             with contextlib.suppress(OSError):  # it may be closed
                 own.shutdown(socket.SHUT_RDWR)  # ends its thread
         with self._lock:
-            for rows in self._shards.values():
-                rows.close()
             self._shards.clear()
 
     async def _answer(self, payload: bytes) -> dict[str, Any]:
         self._heard.set()
         if not payload:  # a ping
             return {"packed": None}
-        answers = await asyncio.to_thread(self._answers, functools.partial(pickle.loads, payload))
+        answers = await asyncio.to_thread(self._answers, payload)
         array = np.frombuffer(pickle.dumps(answers, protocol=5), dtype=np.uint8)
         return {"packed": to_serialize(array)}  # bytes would take longer
 
@@ -179,13 +173,13 @@ class Host:
                 while not self._is_closed:
                     pieces = got(connection)
                     self._heard.set()
-                    put(connection, self._answers(functools.partial(unpacked, pieces)))
+                    put(connection, self._answers(*pieces))
 
-    def _answers(self, messages: Callable[[], Sequence[Message]]) -> list[Any]:
-        """The answers to messages as they are read; an error in place of the last one."""
+    def _answers(self, packed: bytes | memoryview, *buffers: memoryview) -> list[Any]:
+        """The answers to packed messages; an error in place of the last one."""
         answers = list[Any]()
         try:
-            for own in messages():
+            for own in pickle.loads(packed, buffers=buffers):
                 rows = self._shards.get(own.shard)
                 answers.append(GONE if rows is None else rows.call(own.method, own.arguments))
         except Exception as error:

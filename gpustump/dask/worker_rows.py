@@ -146,12 +146,6 @@ class WorkerRows:
             return NO_SAMPLES
         return answer(self._shard, method, arguments)
 
-    def close(self) -> None:
-        """Free all memory and files."""
-        self._parts.clear()
-        self._trained = self._watched = None
-        self._shard = self._held_out = self._judge = None
-
     def replay(self, messages: Sequence[tuple[str, Sequence[Any]]]) -> None:
         """Repeat messages that were sent before these rows were brought here."""
         for method, arguments in messages:
@@ -165,7 +159,7 @@ class WorkerRows:
         return self._brought >= set(parts)
 
     def number_categories(
-        self, known: Mapping[int, Mapping[str, int]], plain: Mapping[int, Sequence[PlainNumbers]]
+        self, known: Mapping[int, Mapping[str, int]], n_trained: int, plain: Sequence[PlainNumbers]
     ) -> dict[int, dict[int, Unseen]]:
         """Replace the partitions' own numbers of categories by those of all partitions together.
 
@@ -173,8 +167,10 @@ class WorkerRows:
         ----------
         known : mapping from features to mappings of str to int
             The numbers of categories.
-        plain : mapping from numbers of partitions to sequences of PlainNumbers
-            The features whose values are numbers of categories already, which is checked.
+        n_trained : int
+        plain : sequence of PlainNumbers
+            The features whose values are numbers of categories already, which is checked in the
+            partitions below `n_trained`.
 
         Returns
         -------
@@ -194,7 +190,7 @@ class WorkerRows:
             }
             found[number] = {j: own for j, own in renumbered.items() if own is not None}
             rows.categories = {}
-            for feature, name in plain.get(number, ()):
+            for feature, name in plain if number < n_trained else ():
                 numbers_of(rows.values.T, None, feature, name)
         return found
 
@@ -209,25 +205,20 @@ class WorkerRows:
             The distinct labels of all partitions, sorted (None for a quantity), and the number of
             the first row.
         """
-        return {
-            number: _leaves(self._parts[number], *own)
-            for number, own in known.items()
-            if number in self._parts
-        }
+        return {number: _leaves(self._parts[number], *own) for number, own in known.items()}
 
-    def weigh_labels(self, factors: Mapping[int, tuple[np.ndarray, np.ndarray]]) -> list[Any]:
-        """Multiply the weights of labels: for each partition sorted labels, and the factor of each.
+    def weigh_labels(
+        self, n_trained: int, labels: np.ndarray, factors: np.ndarray
+    ) -> list[np.ndarray]:
+        """Multiply the weights in the partitions below `n_trained` by factors of sorted labels.
 
         Samples whose weight becomes zero take no part any more. Returns, for each partition, the
         distinct labels of those that are left.
         """
-        found = []
-        for number, (labels, own) in factors.items():
-            rows = self._parts.get(number)
-            if rows is not None and len(rows.weights):
-                _weigh(rows, own[np.searchsorted(labels, rows.labels)])
-                found.append(np.unique(rows.labels))
-        return found
+        trained = [rows for number, rows in self._parts.items() if number < n_trained]
+        for rows in trained:
+            _weigh(rows, factors[np.searchsorted(labels, rows.labels)])
+        return [np.unique(rows.labels) for rows in trained]
 
     def number_classes(self, classes: np.ndarray) -> None:
         """Turn labels into numbers of classes, sorted as given."""
@@ -403,7 +394,7 @@ class WorkerRows:
         return _Joined(Samples(values, classes, weights), sizes)
 
 
-OWN = {name for name in vars(WorkerRows) if name[0] != "_"} - {"add", "call", "close"}
+OWN = {name for name in vars(WorkerRows) if name[0] != "_"} - {"add", "call"}
 """Messages that a worker's rows answer themselves."""
 
 

@@ -330,7 +330,7 @@ def test_scikit_learn_s_callbacks_are_told_of_the_rounds(threads):
     check_equal(estimator, fitted_here(ADA(n_estimators=4), TABLES["two"]))
 
 
-@pytest.mark.parametrize("table", ["two", "three", "squared_error"])
+@pytest.mark.parametrize("table", ["three", "squared_error"])
 def test_predictions_are_lazy_keep_the_partitions_and_equal_those_of_one_machine(threads, table):
     X, y, weights = TABLES[table]
     is_quantity = table == "squared_error"
