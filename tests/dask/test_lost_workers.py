@@ -20,7 +20,6 @@ from clusters import (
     fitted,
     fitted_here,
     lose_at,
-    lose_one,
     spread,
 )
 from distributed import Status, worker_client
@@ -202,14 +201,6 @@ def test_rows_of_a_task_that_comes_too_late_are_refused(tmp_path):
     with pytest.raises(RuntimeError, match="this partition came too late"):
         own.add(1, None)
     assert not WorkerRows(Store(None, str(tmp_path)), 1).keep((0,))
-
-
-def test_a_worker_that_is_lost_while_predicting_leaves_the_predictions_as_they_were(few):
-    here = fitted_here(NEWTON, DATA)
-    slow = spread(X)[0].map_blocks(lambda x: (time.sleep(0.2), x)[1], meta=np.empty((0, 0)))
-    future = few.compute(gpustump.dask.predict_proba(here, slow))
-    lose_one(few, random.Random(0))
-    assert np.array_equal(future.result(), here.predict_proba(X))
 
 
 @pytest.mark.parametrize("way", ["sockets", "workers", "scheduler"])
