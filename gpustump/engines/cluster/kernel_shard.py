@@ -111,7 +111,8 @@ class KernelShard:
         first = np.flatnonzero(is_new)
         feature, ends = ranges.feature[first], np.append(first, len(ranges.bin))
         members = self._known.of(feature, ranges.bin[first])
-        return cells_of_terms(members, KeyRanges(ends, *ranges[2:]), self._loss.terms)
+        about = KeyRanges(ends, *ranges[2:5])
+        return cells_of_terms(members, about, ranges.size, self._loss.terms)
 
     def look(self, features: np.ndarray, ranges: Ranges) -> Looked:
         """The sums over the bins of some features, and over parts of bins."""

@@ -61,15 +61,14 @@ class _Places(NamedTuple):
     high: Integers
 
 
-def cells_of_terms(members: Members, about: KeyRanges, terms: Terms) -> Cells:
-    """The cells of ranges, with the sums of integers."""
+def cells_of_terms(members: Members, about: KeyRanges, most: np.ndarray, terms: Terms) -> Cells:
+    """The cells of ranges, with the sums of integers; `most` (n_ranges,) of int64 is how many
+    samples each range may hold."""
     n_planes = len(terms.gradient) * (3 if len(terms.hessian) > 0 else 2)
     width = (about.high - about.low).view(np.uint64)  # perhaps beyond 2**63
-    room = (width >> np.maximum(about.shift, 0).view(np.uint64)).view(np.int64) + 1
+    n_cells = (width >> np.maximum(about.shift, 0).view(np.uint64)).view(np.int64) + 1
     is_listed = about.shift < 0
-    if is_listed.any():
-        room[is_listed] = 0
-        _count(members, about, room)
+    room = np.where(is_listed, most, n_cells)
     ends = np.cumsum(room)
     n_places, base = int(ends[-1]) if len(ends) else 0, ends - room
     size, (low, high) = np.zeros(n_places, dtype=np.int64), (np.full(n_places, k) for k in NO_KEYS)
@@ -174,19 +173,6 @@ def _place(keys, about, bin_, places, found):  # type: ignore[no-untyped-def]
         sizes[place] += 1
         lowest[place] = min(lowest[place], key)
         highest[place] = max(highest[place], key)
-
-
-@kernel("void(Members, KeyRanges, int64[::1])", KEY=KEYS)
-def _count(members, about, inside):  # type: ignore[no-untyped-def]
-    """Add the number of samples in each range whose samples are cells."""
-    for t in range(len(members.begin)):
-        begin = members.begin[t]
-        keys = members.keys[begin : begin + members.size[t]]
-        for r in range(about.first[t], about.first[t + 1]):
-            if about.shift[r] < 0:
-                low, high = about.low[r], about.high[r]
-                for k in range(len(keys)):
-                    inside[r] += np.int64(low <= keys[k] and keys[k] <= high)
 
 
 @inner("void(int64[:, ::1], int64[:, ::1], int32[::1], int64[::1], int64[:, ::1])")

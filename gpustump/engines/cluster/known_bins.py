@@ -60,23 +60,18 @@ class KnownBins:
         """The samples of some bins, given by features and numbers, (n_bins,)."""
         slots = self._table.layout.first[feature] + bins
         count = self._table.layout.n_inside(slots)
-        if (new := self._unknown(slots, count)) is None:
+        new = np.flatnonzero(self._begin[slots] < 0)
+        if self._end + count[new].sum() > len(self._room[0]):
             self._begin[:], self._end = -1, 0
-            if (new := self._unknown(slots, count)) is None:
-                alone = Members(*self._empty(int(count.sum())), np.cumsum(count) - count, count)
-                self._look_up(feature, bins, alone)
-                return alone
+            new = np.arange(len(slots))
+            if count.sum() > len(self._room[0]):
+                self._room = self._empty(int(count.sum()))
         if len(new):
             ends = self._end + np.cumsum(count[new])
             begin = self._begin[slots[new]] = ends - count[new]
             self._look_up(feature[new], bins[new], Members(*self._room, begin, count[new]))
             self._end = int(ends[-1])
         return Members(*self._room, self._begin[slots], count)
-
-    def _unknown(self, slots: np.ndarray, count: np.ndarray) -> np.ndarray | None:
-        """Which bins are not kept; None if there is not enough room for them."""
-        new = np.flatnonzero(self._begin[slots] < 0)
-        return new if self._end + count[new].sum() <= len(self._room[0]) else None
 
     def _empty(self, n: int) -> tuple[np.ndarray, np.ndarray]:
         """Room for samples, and for their keys."""

@@ -39,6 +39,8 @@ class Ranges(NamedTuple):
         The smallest and the largest key of a range.
     shift : ndarray
         Keys with the same `(key - low) >> shift` form a cell; or `BY_VALUE`.
+    size : ndarray
+        How many samples all shards hold there.
     """
 
     feature: np.ndarray
@@ -46,6 +48,7 @@ class Ranges(NamedTuple):
     low: np.ndarray
     high: np.ndarray
     shift: np.ndarray
+    size: np.ndarray
 
 
 class Cells(NamedTuple):

@@ -152,7 +152,7 @@ class ClusterSums:
     def _ranges(self, slots: np.ndarray, features: np.ndarray, about: Keys) -> Ranges:
         low, high, size, _ = about
         bins = slots - self._bins.layout.first[features]
-        return Ranges(features, bins, low, high, _shifts(low, high, size))
+        return Ranges(features, bins, low, high, _shifts(low, high, size), size)
 
     def _asked(self, slots: np.ndarray, features: np.ndarray, about: Keys) -> Answer:
         """Ask about ranges of keys, each a segment, in order of slots and keys."""
