@@ -60,9 +60,8 @@ from gpustump.engines.cluster.bins import code_all
 from gpustump.engines.cluster.table import ClusterTable, ValueTypes
 from gpustump.engines.contract import Resources
 from gpustump.engines.cpu.runtime.host_memory import has_room
-from gpustump.engines.objective import Objective
 from gpustump.engines.route import Route
-from gpustump.estimators.base import Data, Learnt, model_of
+from gpustump.estimators.base import Data, Learnt
 from gpustump.estimators.boosters import BoostedEstimator
 from gpustump.estimators.callbacks import with_callbacks
 from gpustump.estimators.categorical import (
