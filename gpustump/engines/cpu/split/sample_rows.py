@@ -110,13 +110,54 @@ def add_row(sums, at, rows, place, width):  # type: ignore[no-untyped-def]
             _add_vector(sums, np.uint64(at + VECTOR * k), rows, np.uint64(place + VECTOR * k))
 
 
+@inner("void(int64[::1], uint8, int64[::1], int64)")
+def _add_one_vector(sums, code, rows, sample):  # type: ignore[no-untyped-def]
+    at, place = np.uint64(code) * np.uint64(VECTOR), np.uint64(sample) * np.uint64(VECTOR)
+    _add_vector(sums, at, rows, place)
+
+
+@inner("void(int64[::1], uint8, int64[::1], int64)")
+def _add_two_vectors(sums, code, rows, sample):  # type: ignore[no-untyped-def]
+    width, one = np.uint64(2 * VECTOR), np.uint64(VECTOR)
+    at, place = np.uint64(code) * width, np.uint64(sample) * width
+    _add_vector(sums, at, rows, place)
+    _add_vector(sums, at + one, rows, place + one)
+
+
+@inner("void(int64[::1], uint8, int64[::1], int64)")
+def _add_three_vectors(sums, code, rows, sample):  # type: ignore[no-untyped-def]
+    width, one, two = np.uint64(3 * VECTOR), np.uint64(VECTOR), np.uint64(2 * VECTOR)
+    at, place = np.uint64(code) * width, np.uint64(sample) * width
+    _add_vector(sums, at, rows, place)
+    _add_vector(sums, at + one, rows, place + one)
+    _add_vector(sums, at + two, rows, place + two)
+
+
 @inner("void(uint8[::1], int64[::1], int64, int64[::1])")
 def add_several(codes, rows, width, sums):  # type: ignore[no-untyped-def]
     """Add rows of several outputs to the sums of a column's codes."""
-    quarter = len(codes) // 4
-    for i in range(quarter):
-        for k in range(i, 4 * quarter, quarter):
-            add_row(sums, np.int64(codes[k]) * width, rows, k * width, width)
+    quarter = len(codes) // 4 if width <= 3 * VECTOR else 0
+    c0, c1, c2, c3 = codes, codes[quarter:], codes[2 * quarter :], codes[3 * quarter :]
+    step = quarter * width
+    r0, r1, r2, r3 = rows, rows[step:], rows[2 * step :], rows[3 * step :]
+    if width == VECTOR:
+        for i in range(quarter):
+            _add_one_vector(sums, c0[i], r0, i)
+            _add_one_vector(sums, c1[i], r1, i)
+            _add_one_vector(sums, c2[i], r2, i)
+            _add_one_vector(sums, c3[i], r3, i)
+    elif width == 2 * VECTOR:
+        for i in range(quarter):
+            _add_two_vectors(sums, c0[i], r0, i)
+            _add_two_vectors(sums, c1[i], r1, i)
+            _add_two_vectors(sums, c2[i], r2, i)
+            _add_two_vectors(sums, c3[i], r3, i)
+    elif width == 3 * VECTOR:
+        for i in range(quarter):
+            _add_three_vectors(sums, c0[i], r0, i)
+            _add_three_vectors(sums, c1[i], r1, i)
+            _add_three_vectors(sums, c2[i], r2, i)
+            _add_three_vectors(sums, c3[i], r3, i)
     for i in range(4 * quarter, len(codes)):
         add_row(sums, np.int64(codes[i]) * width, rows, i * width, width)
 
