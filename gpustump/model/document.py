@@ -72,7 +72,7 @@ def write(model: StumpEnsemble, path: str | PathLike[str]) -> None:
     OSError
         If the file cannot be written.
     """
-    own, version = _model(model), _version(model)
+    own = _model(model)
     try:
         own |= model_file.as_read({key: part for key, part in own.items() if key != "members"})
         parts = model_file.as_read(_other_parts(model, model_pairs.seen_of(model.pairs)))
@@ -80,7 +80,7 @@ def write(model: StumpEnsemble, path: str | PathLike[str]) -> None:
         _check_numbers(model)
     except ValueError as error:
         raise ValueError(f"this model cannot be saved: {error}") from error
-    model_file.write(parts, _model_text(own), path, version)
+    model_file.write(parts, _model_text(own), path)
 
 
 @collector_paused()
@@ -118,28 +118,19 @@ def _naming(part: str) -> Iterator[None]:
         raise ValueError(f"{part}: {reason_of(error)}") from error
 
 
-def _version(model: StumpEnsemble) -> int:
-    if model.pairs or model.moved:
-        return 5
-    kinds = [type(one) for member in model.members for one in member.hypotheses]
-    if any(issubclass(kind, OfCategories) for kind in kinds):
-        return 4
-    if isinstance(model.members[0], RegionMember):
-        return 3
-    return 2 if Interval in kinds else 1
-
-
 def _model(model: StumpEnsemble) -> dict[str, Any]:
-    """The part that the digest covers."""
-    version, first = _version(model), model.members[0]
+    """The part that the digest covers; rows have those fields that the hypotheses need."""
+    first, has_pairs = model.members[0], bool(model.pairs or model.moved)
     is_of_regions = isinstance(first, RegionMember)
-    n_outputs = first.n_outputs if is_of_regions else None
-    fields = fields_of(n_outputs, low=version > 1 and not is_of_regions, sets=version >= 4)
+    kinds = {type(one) for member in model.members for one in member.hypotheses}
+    sets = has_pairs or any(issubclass(kind, OfCategories) for kind in kinds)
+    low = not is_of_regions and (sets or Interval in kinds)
+    fields = fields_of(first.n_outputs if is_of_regions else None, low=low, sets=sets)
     found: dict[str, Any] = {
         "n_features": model.n_features,
         "classes": list(model.classes),
     }
-    if version == 5:
+    if has_pairs:
         found["pairs"] = model_pairs.parts_of(model.pairs)
         found["moved"] = [rows_of(own, fields) for own in model.moved]
     if is_of_regions:
@@ -219,7 +210,6 @@ def _check_as_written(document: Mapping[str, Any], model: StumpEnsemble) -> None
     own = _model(model)
     if sha256(_model_text(own).canonical()) != document["digest"]:
         refuse_others("model", document["model"], own)
-    refuse_others("version", document["version"], _version(model))
     for name, part in model_file.as_read(_other_parts(model)).items():
         refuse_others(name, document[name], part)
 

@@ -1220,7 +1220,7 @@ class StumpEnsemble:
         Raises
         ------
         ModelFileError
-            If the file is truncated, was edited, is not a model, or has a newer version. It is a
+            If the file is truncated, was edited, is not a model, or has another version. It is a
             ValueError.
         OSError
             If the file cannot be read.

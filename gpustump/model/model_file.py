@@ -21,10 +21,7 @@ from gpustump.data.readable import shown
 from gpustump.model.whole_file import whole_file
 
 FORMAT = "gpustump model"
-VERSION = 5
-"""The newest version that can be read: 1 has stumps only, 2 intervals as well, 3 splits whose
-regions have votes of their own, 4 splits of categories as well as any of these, 5 pairs of
-features."""
+VERSION = 1
 
 _ON_ONE_LINE = ("missing_learnt", "pairs", "moved")
 """Parts that would have a line for each number, with little in it to read."""
@@ -124,15 +121,13 @@ def refuse_others(name: str, given: Any, written: Any) -> None:
     raise ValueError(f"{name} must be {wanted}; got {shown(given)}.")
 
 
-def write(
-    parts: Mapping[str, Any], model: ModelText, path: str | PathLike[str], version: int
-) -> None:
+def write(parts: Mapping[str, Any], model: ModelText, path: str | PathLike[str]) -> None:
     """Write a document of some parts and a model to a file, whole or not at all.
 
     The parts are `as_read`.
     """
     model_bytes = model.canonical()
-    head = {"format": FORMAT, "version": version, "digest": sha256(model_bytes), **parts}
+    head = {"format": FORMAT, "version": VERSION, "digest": sha256(model_bytes), **parts}
     pieces = {key: canonical(value) for key, value in head.items()}
     checksum = sha256(canonical_object({**pieces, "model": model_bytes}))
     texts = {"model": model.readable(), "checksum": json.dumps(checksum)}
@@ -147,7 +142,7 @@ def read(path: str | PathLike[str]) -> dict[str, Any]:
     Raises
     ------
     ModelFileError
-        If the file is not a model, was changed, or has a newer version.
+        If the file is not a model, was changed, or has another version.
     OSError
         If it cannot be read.
     """
@@ -202,10 +197,10 @@ def _document(name: str, content: bytes) -> dict[str, Any]:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ModelFileError(f"{name} is not a gpustump model: it does not say '{FORMAT}'.")
     version = document.get("version")
-    if type(version) is not int or not 1 <= version <= VERSION:
+    if type(version) is not int or version != VERSION:
         raise ModelFileError(
-            f"{name} has format version {shown(version)}; this gpustump reads versions "
-            f"up to {VERSION}. Use the gpustump that wrote it, or a newer one."
+            f"{name} has format version {shown(version)}; this gpustump reads version {VERSION}. "
+            "Use the gpustump that wrote it, or a newer one."
         )
     return document
 

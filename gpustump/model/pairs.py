@@ -1,10 +1,10 @@
 """What pairs of features add to a model: checked, written to a file and back, and compared.
 
-A model with pairs has version 5 of the file. Its part "model" holds for each pair the bins of both
-features and the values of all cells; the last row and the last column are for missing values. What
-was moved from the pairs into the functions of single features is held as rows of splits, like a
-member. The part "seen", which is not part of the digest, holds how the weight of the training
-samples is spread over the cells, and the tables of each bag, packed.
+In a file the part "model" holds for each pair the bins of both features and the values of all
+cells; the last row and the last column are for missing values. What was moved from the pairs into
+the functions of single features is held as rows of splits, like a member. The part "seen", which is
+not part of the digest, holds how the weight of the training samples is spread over the cells, and
+the tables of each bag, packed.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ NAMES = sorted(KINDS)
 
 
 def loaded(name: str) -> tuple[StumpEnsemble, np.ndarray]:
-    """A model of every version and kind, and rows at its thresholds."""
+    """A model of every kind, and rows at its thresholds."""
     path = FOLDER / f"{name}.json"
     rows = golden_models.rows_for(json.loads(path.read_text()))
     random = np.random.default_rng(3)

@@ -97,9 +97,7 @@ WRONG: list[tuple[str, str, list[Any], str]] = [
     ("stumps", "details", [ABSENT], "it lacks 'details'"),
     ("stumps", "details", [None, [], LONG], "details must be an object"),
     ("stumps", "details.x", [["\udc00"], {"\ud83c": 1}], "details must hold text without"),
-    ("stumps", "version", [True, 1.0, 0, 6, HUGE, LONG, ABSENT], "has format version"),
-    ("stumps", "version", [2, 3, 4, 5], "version must be 1"),
-    ("intervals", "version", [1], "version must be 2"),
+    ("stumps", "version", [True, 1.0, 0, 2, HUGE, LONG, ABSENT], "has format version"),
     ("stumps", "format", [LONG, None], "is not a gpustump model"),
     # splits whose regions have votes of their own
     *(("two", f"model.members.0.1.{at}", [*NOT_VOTES, -0.0],
@@ -116,7 +114,6 @@ WRONG: list[tuple[str, str, list[Any], str]] = [
     ("two", "model.stump_fields", [FIELDS, ["missing", "right", "left", "threshold", "feature"]],
      "members[0]: row 0 | members[0]: votes must be finite"),
     ("shared", "model.members", [[[[0, 0.5, 1.0]]]], "row 0 must be a list of 11 values"),
-    ("two", "version", [1, 2, 4], "version must be 3"),
     *(("two", "model", [VOTES_OF_TWO | {
         "constants": [[constant]], "members": [[[0, 0.5, *votes] for votes in regions]]}],
        "the votes of output 0 must add up to 131072")
@@ -141,7 +138,6 @@ WRONG: list[tuple[str, str, list[Any], str]] = [
     ("sets", "model.members.0.1.1", [0.5], "members[0][1][1] must be None"),
     ("sets", "model.members.0", [[[0, None, 0.5, 1, 1, 0.25, 0.5, None, None]]],
      "model.stump_fields must be a list of 6"),
-    ("sets", "version", [1, 2], "version must be 4"),
     # bags
     ("bags", "bags", [None, [], {"sizes": [[2, 3]]}, GOOD_BAGS | {"more": 1}],
      "bags: | bags must be an object of constants, sizes"),
@@ -223,8 +219,8 @@ def test_sums_are_checked_for_each_output_and_for_missing_values_beside_categori
         sets.save(tmp_path / "model.json")
 
 
-def test_a_file_of_version_2_holds_an_interval(tmp_path):
-    document = document_of(STUMPS, tmp_path) | {"version": 2}
+def test_fields_of_intervals_are_refused_where_there_is_none(tmp_path):
+    document = document_of(STUMPS, tmp_path)
     document["model"]["stump_fields"] = ["feature", "low", *FIELDS[1:]]
     for row in document["model"]["members"][0]:
         row.insert(1, None)

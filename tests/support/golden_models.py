@@ -1,4 +1,4 @@
-"""Model files of every version and kind, kept in `tests/golden/models`, and rows to judge them on.
+"""Model files of every kind, kept in `tests/golden/models`, and rows to judge them on.
 
 A later version must load each of them, give it the recorded digest, and give the rows of `rows_for`
 the recorded scores, to the last bit. `tests/golden/models.json` holds what was recorded: scores as

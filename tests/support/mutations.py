@@ -107,7 +107,7 @@ def with_other_parts(draw: random.Random, documents: Sequence[Any]) -> dict[str,
         parent = _at(found, path[:-1])
         draw.choice(_OF_PARTS)(draw, parent, path[-1], draw.choice(documents))
         if draw.random() < 0.1:
-            found["version"] = draw.choice((0, 1, 2, 3, 4, 5))
+            found["version"] = draw.choice((0, 1, 2))
     return dict(found)
 
 
