@@ -81,7 +81,8 @@ class CodedState:
             self._loss.start_from(beginning)
         self._regions = CodedRegions(table)
         least = int(units.min()) if objective.loss == "squared_error" else 1
-        counts = Counts(table.n_samples, table.n_missing, least)
+        has_amounts = isinstance(self._bins, AmountSums)
+        counts = Counts(table.n_samples, table.n_missing, least, are_amounts=has_amounts)
         self._finder = SplitSearch(table.layout, counts, objective, table.team)
         self._found: tuple[Partition, Cut] | None = None
         self._is_behind = False  # whether the sums over bins wait for the next search

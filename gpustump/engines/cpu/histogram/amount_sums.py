@@ -7,6 +7,7 @@ the gradients, and the last two add up to that of the Hessians.
 
 One of the amounts never changes. The other one is a weight which a step multiplies by a factor in
 each region, as under the exponential loss, so its sums are followed in the same way (`estimates`).
+And as there, the shares of both amounts left of a cut inside a bin hardly move (`split.skew`).
 """
 
 from __future__ import annotations
@@ -61,10 +62,12 @@ class AmountSums:
         self.error = np.zeros(self.sums.shape)
 
     def look(self) -> Expected:
-        """Update the sums; returns them, since nothing is remembered of shares."""
-        self._moving.look()
+        """Update the sums; returns what they would be if all samples had followed the majority."""
+        expected = self._moving.look()
         self._take()
-        return Expected(self.sums, self.error)
+        sums, error = self.sums.copy(), np.zeros_like(self.error)
+        sums[self._plane :: 2], error[self._plane :: 2] = expected.sums[0], expected.error[0]
+        return Expected(sums, error)
 
     def renew(self, features: np.ndarray) -> np.ndarray:
         """Add up some features anew; returns all features that share their columns, in order."""

@@ -491,6 +491,59 @@ def _keep_within_bands(edges, spread, rules, highest, lowest):  # type: ignore[n
         highest[i], lowest[i] = min(highest[i], most), min(lowest[i], most)
 
 
+@inner("float64(_Edges, int64, int64, int64, float64)")
+def _corner_of_amounts(edges, i, p, n, l2):  # type: ignore[no-untyped-def]
+    """The most that a cut inside cell `i` gains with the amounts p and n on its left."""
+    a, b = p - n, p + n
+    left = most_gain(a, b, edges.a_error[i + 1], edges.b_error[i + 1], l2)
+    return left + most_gain(
+        edges.all_a - a, edges.all_b - b, edges.rest_a_error[i], edges.rest_b_error[i], l2
+    )
+
+
+@inner("float64(int64, float64, float64, float64)")
+def _near_nothing(hessian, a_error, b_error, l2):  # type: ignore[no-untyped-def]
+    """What the gain of amounts may be above its values at the corners of a band.
+
+    It is convex but for its least divisor, 1. There abs(a) is at most the sum of both amounts, that
+    is 1 and the error of the divisor; an estimate of an amount may be below 0 by that error.
+    """
+    if float(hessian) - b_error + l2 >= 1.0:
+        return 0.0
+    most = 1.0 + a_error + 3.0 * b_error
+    return most * most
+
+
+@inner(
+    "void(_Edges, int64[::1], int64[::1], float64[::1], float64[::1], float64, float64[::1],"
+    " float64[::1])"
+)
+def _keep_within_shares(edges, up, down, by_positive, by_negative, l2, highest, lowest):  # type: ignore[no-untyped-def]
+    """Lower the gains of corners to those in the band around the diagonal of both amounts.
+
+    `up` and `down` are the amounts of each cell; see `part_bounds.reach` for the corners.
+    """
+    for i in range(len(highest)):
+        p0, n0 = (edges.b[i] + edges.a[i]) >> 1, (edges.b[i] - edges.a[i]) >> 1
+        more_p, more_n = max(up[i], 0), max(down[i], 0)
+        ahead_p, ahead_n = rounded_up(by_positive[i], more_p), rounded_up(by_negative[i], more_n)
+        behind_p, behind_n = rounded_up(by_negative[i], more_p), rounded_up(by_positive[i], more_n)
+        one = _corner_of_amounts(edges, i, p0 + ahead_p, n0, l2)
+        two = _corner_of_amounts(edges, i, p0 + more_p, n0 + more_n - behind_n, l2)
+        three = _corner_of_amounts(edges, i, p0, n0 + ahead_n, l2)
+        four = _corner_of_amounts(edges, i, p0 + more_p - behind_p, n0 + more_n, l2)
+        # The other two corners of the band are the edges.
+        five = _corner_of_amounts(edges, i, p0, n0, l2)
+        six = _corner_of_amounts(edges, i, p0 + more_p, n0 + more_n, l2)
+        most = max(max(max(one, two), max(three, four)), max(five, six))
+        most += _near_nothing(edges.b[i], edges.a_error[i + 1], edges.b_error[i + 1], l2)
+        most += _near_nothing(
+            edges.all_b - edges.b[i + 1], edges.rest_a_error[i], edges.rest_b_error[i], l2
+        )
+        most *= 1.0 + OUTWARDS
+        highest[i], lowest[i] = min(highest[i], most), min(lowest[i], most)
+
+
 @parallel(_EVALUATED.replace("SCORE", "float64"))
 def evaluate_newton(piece, slices, outside, rules, size, bound, most, scores, places):  # type: ignore[no-untyped-def]
     """Newton votes."""
@@ -549,6 +602,8 @@ def evaluate_newton(piece, slices, outside, rules, size, bound, most, scores, pl
             if len(slices.spread) > 0:
                 spread = slices.spread[start : start + count]
                 _keep_within_bands(edges, spread, rules, highest, lowest)
+            if rules.are_amounts and len(slices.skew) > 0:
+                _keep_within_shares(edges, up, down, by_positive, by_negative, l2, highest, lowest)
             for i in range(count):
                 corner = max(highest[i], lowest[i]) + missing
                 own[i] += corner if is_exact else max(corner, at_edge[i + 1])

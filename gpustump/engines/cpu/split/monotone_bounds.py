@@ -53,12 +53,16 @@ class Rules(NamedTuple):
         The features' constraints; empty if there are none.
     least : int
         The smallest Hessian that a sample may have.
+    are_amounts : bool
+        Whether the first two planes of sums over bins are those of amounts, whose sum is that of
+        the Hessians.
     """
 
     l2: float
     smoothing: float
     directions: Integers
     least: int
+    are_amounts: bool = False
 
 
 @inner("int64(Rules, int64)")

@@ -110,9 +110,9 @@ class Evaluator:
     rules: Rules
 
     @classmethod
-    def of(cls, objective: Objective, least: int = 1) -> Evaluator:
-        """For a search; `least` is that of `split_search.Counts`."""
-        rules = Rules(float(objective.l2), 0.0, objective.directions, least)
+    def of(cls, objective: Objective, least: int = 1, *, are_amounts: bool = False) -> Evaluator:
+        """For a search; `least` and `are_amounts` are those of `split_search.Counts`."""
+        rules = Rules(float(objective.l2), 0.0, objective.directions, least, are_amounts)
         by_votes = {"discrete": evaluate_discrete, "real": evaluate_real, "newton": evaluate_newton}
         dtype = np.dtype(np.int64 if objective.gain == "discrete" else np.float64)
         return cls(by_votes[objective.gain], dtype, rules)

@@ -87,7 +87,8 @@ class Skew:
 
     def learn(self, slots: np.ndarray, cells: Slices) -> None:
         """Note the shares in some bins, from the sums of their cells."""
-        _note_skew(slots, cells, self._stride, self._n_units, self._noted)
+        are_amounts = self._objective.is_of_quantity
+        _note_skew(slots, cells, self._stride, are_amounts, self._n_units, self._noted)
 
     def follow(self, step: Step, counts: Sequence[int] | None) -> None:
         """Prepare for a step, which is about to change the weights.
@@ -169,11 +170,23 @@ def _follow(  # type: ignore[no-untyped-def]
                 found[which, s] = min(1.0, noted[which, s] + by_units)
 
 
-@kernel("void(int64[::1], Slices, int64, float64[::1], float64[:, ::1])")
-def _note_skew(slots, cells, stride, n_units, noted):  # type: ignore[no-untyped-def]
+@inner("void(int64[:, ::1])")
+def _set_amounts(planes):  # type: ignore[no-untyped-def]
+    """Replace the first two planes of sums by those of amounts; see `histogram.amount_sums`."""
+    for u in range(planes.shape[1]):
+        gradient, hessian = planes[0, u] - planes[1, u], planes[2, u] + planes[3, u]
+        planes[0, u], planes[1, u] = (hessian + gradient) >> 1, (hessian - gradient) >> 1
+
+
+@kernel("void(int64[::1], Slices, int64, boolean, float64[::1], float64[:, ::1])")
+def _note_skew(slots, cells, stride, are_amounts, n_units, noted):  # type: ignore[no-untyped-def]
     """Note how far each share is ahead of the other, at most, at the cuts inside some bins."""
+    planes = cells.sums
+    if are_amounts:
+        planes = planes.copy()
+        _set_amounts(planes)
     for output in range(len(noted) // 2):
-        more_p, more_n = cells.sums[stride * output], cells.sums[stride * output + 1]
+        more_p, more_n = planes[stride * output], planes[stride * output + 1]
         for t in range(len(slots)):
             start, end = cells.first[t], cells.first[t] + cells.n_cells[t]
             positive, negative = float(more_p[start:end].sum()), float(more_n[start:end].sum())

@@ -49,11 +49,14 @@ class Counts(NamedTuple):
     n_missing : ndarray (n_features,) of int64
     least : int
         The smallest Hessian that a sample may have.
+    are_amounts : bool
+        Whether sums over bins are those of amounts; see `histogram.amount_sums`.
     """
 
     n_samples: int
     n_missing: np.ndarray
     least: int = 1
+    are_amounts: bool = False
 
 
 class SplitSearch:
@@ -72,9 +75,9 @@ class SplitSearch:
         self._features = np.arange(len(layout.first))
         self._is_apart = (counts.n_missing > 0) & (layout.n_bins > 0)
         self._may_be_apart = bool(self._is_apart.any())
-        has_shares = objective.loss in ("exponential", "logistic")
+        has_shares = objective.loss in ("exponential", "logistic") or counts.are_amounts
         self._skew = Skew(layout, objective, team) if has_shares else None
-        self._evaluator = Evaluator.of(objective, counts.least)
+        self._evaluator = Evaluator.of(objective, counts.least, are_amounts=counts.are_amounts)
         self._team = team
         self._found: tuple[Cut, np.ndarray] | None = None
 
