@@ -114,24 +114,24 @@ def _running(sums, start, left, total):  # type: ignore[no-untyped-def]
         total[i + 1] = total[i] + sums[start + i]
 
 
-@inner("void(Slices, int64, int64, float64[::1], float64[::1])")
-def _add_error(slices, plane, t, left, right):  # type: ignore[no-untyped-def]
+@inner("void(Slices, Outside, int64, int64, float64[::1], float64[::1])")
+def _add_error(slices, outside, plane, t, left, right):  # type: ignore[no-untyped-def]
     """Add how far the sums left and right of each edge of a segment are off, edge by edge."""
-    error, count = slices.error[plane, slices.first[t] :], slices.n_cells[t]
-    before, behind = 0.0, 0.0
+    start, count = slices.first[t], slices.n_cells[t]
+    before, behind = outside.left_error[plane, t], outside.right_error[plane, t]
+    left[0] += before
+    right[count] += behind
     for i in range(count):
-        before += error[i]
-        behind += error[count - 1 - i]
+        if len(slices.error) > 0:  # only of what is outside if those of the cells are exact
+            before += slices.error[plane, start + i]
+            behind += slices.error[plane, start + count - 1 - i]
         left[i + 1] += before
         right[count - 1 - i] += behind
 
 
-@inner("float64(Slices, int64, int64)")
-def _missing_error(slices, plane, t):  # type: ignore[no-untyped-def]
-    """How far the sum over missing values is off, which have the place behind the last cell."""
-    if len(slices.error) == 0:
-        return 0.0
-    return slices.error[plane, slices.first[t] + slices.n_cells[t]]
+@inner("float64(Outside, int64, int64)")
+def _missing_error(outside, plane, t):  # type: ignore[no-untyped-def]
+    return outside.missing_error[plane, t] if len(outside.missing_error) > 0 else 0.0
 
 
 @parallel(_EVALUATED.replace("SCORE", "int64"))
@@ -144,7 +144,7 @@ def evaluate_discrete(piece, slices, outside, rules, size, bound, most, scores, 
     high = min(low + size, len(slices.first))
     best, best_segment, best_cell = NO_AGREEMENT, 0, -1
     n_outputs = len(slices.sums) // 2
-    is_exact = len(slices.error) == 0
+    is_exact = len(outside.left_error) == 0
     room = _room(slices, low, high)
     by_positive, by_negative = np.empty(room), np.empty(room)
     left_error, right_error = np.zeros(room + 1), np.zeros(room + 1)
@@ -158,8 +158,8 @@ def evaluate_discrete(piece, slices, outside, rules, size, bound, most, scores, 
         for k in range(n_outputs):
             if not is_exact:
                 for plane in (2 * k, 2 * k + 1):
-                    _add_error(slices, plane, t, left_error, right_error)
-                    missing_error += _missing_error(slices, plane, t)
+                    _add_error(slices, outside, plane, t, left_error, right_error)
+                    missing_error += _missing_error(outside, plane, t)
             _skew_of(slices, k, start, count, by_positive, by_negative)
             positive, negative = slices.sums[2 * k], slices.sums[2 * k + 1]
             present = outside.present[2 * k, t] - outside.present[2 * k + 1, t]
@@ -247,7 +247,7 @@ def evaluate_real(piece, slices, outside, rules, size, bound, most, scores, plac
     high = min(low + size, len(slices.first))
     best = Scored(NO_SCORE, 0, -1)
     n_outputs = len(slices.sums) // 2
-    is_exact = len(slices.error) == 0
+    is_exact = len(outside.left_error) == 0
     room = _room(slices, low, high)
     score, by_positive, by_negative = np.empty(room), np.empty(room), np.empty(room)
     p, n = np.empty(room + 1, dtype=np.int64), np.empty(room + 1, dtype=np.int64)
@@ -266,12 +266,12 @@ def evaluate_real(piece, slices, outside, rules, size, bound, most, scores, plac
             _running(slices.sums[plane + 1], start, outside.left[plane + 1, t], n[: count + 1])
             if not is_exact:
                 p_error[:], n_error[:], rest_p_error[:], rest_n_error[:] = 0.0, 0.0, 0.0, 0.0
-                _add_error(slices, plane, t, p_error, rest_p_error)
-                _add_error(slices, plane + 1, t, n_error, rest_n_error)
+                _add_error(slices, outside, plane, t, p_error, rest_p_error)
+                _add_error(slices, outside, plane + 1, t, n_error, rest_n_error)
             all_p, all_n = outside.present[plane, t], outside.present[plane + 1, t]
             missing = -least_root(
                 outside.missing[plane, t], outside.missing[plane + 1, t],
-                _missing_error(slices, plane, t), _missing_error(slices, plane + 1, t),
+                _missing_error(outside, plane, t), _missing_error(outside, plane + 1, t),
             )  # fmt: skip
             # Without branches, the compiler takes several cells at a time.
             for i in range(count + 1):
@@ -551,7 +551,7 @@ def evaluate_newton(piece, slices, outside, rules, size, bound, most, scores, pl
     high = min(low + size, len(slices.first))
     best = Scored(NO_SCORE, 0, -1)
     n_outputs = len(slices.sums) // 4
-    is_exact = len(slices.error) == 0
+    is_exact = len(outside.left_error) == 0
     room = _room(slices, low, high)
     score, by_positive, by_negative = np.empty(room), np.empty(room), np.empty(room)
     all_integers, all_floats = np.empty((2, room), dtype=np.int64), np.empty((8, room))
@@ -584,10 +584,10 @@ def evaluate_newton(piece, slices, outside, rules, size, bound, most, scores, pl
             if not is_exact:
                 offs[:] = 0.0
                 for q in (plane, plane + 1):
-                    _add_error(slices, q, t, a_error, rest_a_error)
-                    _add_error(slices, q + 2, t, b_error, rest_b_error)
-                    missing_a_error += _missing_error(slices, q, t)
-                    missing_b_error += _missing_error(slices, q + 2, t)
+                    _add_error(slices, outside, q, t, a_error, rest_a_error)
+                    _add_error(slices, outside, q + 2, t, b_error, rest_b_error)
+                    missing_a_error += _missing_error(outside, q, t)
+                    missing_b_error += _missing_error(outside, q + 2, t)
             all_a, all_b = _gradient(outside.present, plane, t), _hessian(outside.present, plane, t)
             missing = most_gain(
                 _gradient(outside.missing, plane, t), _hessian(outside.missing, plane, t),

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from gpustump.engines.contract import Cut
-from gpustump.engines.cpu.runtime.compiling import kernel
+from gpustump.engines.cpu.runtime.compiling import inner, kernel
 from gpustump.engines.cpu.split.cell_scores import (
     NO_AGREEMENT,
     Scored,
@@ -46,6 +46,10 @@ from gpustump.engines.cpu.split.slices import (
 from gpustump.engines.cpu.table.bin_layout import BinLayout
 from gpustump.engines.objective import Objective
 from gpustump.engines.threads import Team
+
+_MOST_CELLS = 512
+"""If, by estimates, more parts of bins than this may hold the best cut, their samples are not asked
+for; their features are added up anew instead."""
 
 _CELLS_AT_ONCE = 2**12
 """About how many cells a thread evaluates at a time."""
@@ -192,7 +196,7 @@ class Edges(NamedTuple):
             features, layout.first[features], layout.n_bins[features], sums, error, skew,
             layout.last, layout.has_inner_split, spread,
         )  # fmt: skip
-        outside = Outside.empty(len(sums), len(features))
+        outside = Outside.empty(len(sums), len(features), is_exact=not len(error))
         _enclose(slices, outside)
         return cls(slices, outside, layout)
 
@@ -210,6 +214,9 @@ def _enclose(slices, outside):  # type: ignore[no-untyped-def]
             outside.left[plane, t] = 0
             outside.present[plane, t] = total - sums[end]
             outside.missing[plane, t] = sums[end]
+            if not is_exact:
+                outside.left_error[plane, t], outside.right_error[plane, t] = 0.0, 0.0
+                outside.missing_error[plane, t] = slices.error[plane, end]
 
 
 class BestSplit:
@@ -251,8 +258,7 @@ class BestSplit:
             if n_taken < len(waiting):
                 waiting = waiting[np.argsort(-bounds[waiting], kind="stable")]
             slots = np.sort(waiting[:n_taken])
-            for answer in self._source.parts(slots, edges.layout.feature_of(slots)):
-                _, outside = _around(edges.slices, edges.outside, answer.slots)
+            for answer, outside in self._parts(edges, slots):
                 own = self._evaluated(answer.slices, outside)
                 learn(answer.slots, answer.slices)
                 looked_into.append((answer, outside, own))
@@ -280,15 +286,52 @@ class BestSplit:
         slices = edges.slices
         limits = np.empty((2, len(slices.first)), dtype=self._evaluator.dtype)
         _, bounds = self._evaluator.evaluate(slices, edges.outside, self._team, limits)
-        at_edges, anywhere = limits
+        at_edges = limits[0]
         self._source.prefetch(bounds, max(at_edges.max(), self.best.cut.score))
-        contending = at_edges.argmax(keepdims=True)  # a good one first rules most others out
-        for _ in range(2):
-            if len(contending):
-                exact = renewed(contending)
-                self.search(exact, learn)
-                anywhere[exact.slices.feature] = self._evaluator.nothing
-            contending = self._may_win(anywhere).nonzero()[0]
+
+        def renew(chosen: np.ndarray) -> np.ndarray:
+            exact = renewed(chosen)
+            self.search(exact, learn)
+            found: np.ndarray = exact.slices.feature
+            limits[:, found] = self._evaluator.nothing
+            return found
+
+        renew(np.asarray([at_edges.argmax()]))  # a good one first rules most others out
+        most = self._contending(edges, bounds, limits, learn)
+        chosen = np.asarray([most.argmax()])
+        while self._may_win(most[chosen]).any():
+            most[renew(chosen)] = self._evaluator.nothing
+            chosen = self._may_win(most).nonzero()[0]
+
+    def _contending(
+        self,
+        edges: Edges,
+        bounds: np.ndarray,
+        limits: np.ndarray,
+        learn: Callable[[np.ndarray, Slices], None],
+    ) -> np.ndarray:
+        """For each feature the most that a cut may be worth, by estimates and parts of bins.
+
+        `limits` (2, n_features) are those of `Evaluator.evaluate`, below all scores for features
+        that were searched.
+        """
+        at_edges, anywhere = limits
+        is_certain = self._may_win(at_edges)  # the parts of its bins cannot rule this feature out
+        most: np.ndarray = np.where(is_certain, anywhere, at_edges)
+        is_open = self._may_win(anywhere) & ~is_certain
+        slots = self._may_win(bounds).nonzero()[0]
+        slots = slots[is_open[edges.layout.feature_of(slots)]]
+        for answer, outside in self._parts(edges, slots):
+            _, own = self._evaluator.evaluate(answer.slices, outside, self._team)
+            learn(answer.slots, answer.slices)
+            closer = (self._may_win(own) & (answer.slices.is_open[: len(own)] > 0)).nonzero()[0]
+            if 0 < len(closer) <= _MOST_CELLS:
+                own[closer] = self._evaluator.nothing
+                found, around = self._samples(answer, outside, closer)
+                _, of_samples = self._evaluator.evaluate(found.slices, around, self._team)
+                _raise(found.slices, of_samples, most)
+            _raise(answer.slices, own, most)
+        return most
 
     def _evaluated(self, slices: Slices, outside: Outside) -> np.ndarray:
         """Offer the best cut between cells; returns bounds for the cuts inside them."""
@@ -304,20 +347,58 @@ class BestSplit:
         found: np.ndarray = bounds >= self.best.cut.score
         return found
 
+    def _parts(self, edges: Edges, slots: np.ndarray) -> Iterator[tuple[Answer, Outside]]:
+        """Ask for the parts of some bins."""
+        if not len(slots):
+            return
+        for answer in self._source.parts(slots, edges.layout.feature_of(slots)):
+            _, outside = _around(edges.slices, edges.outside, answer.slots)
+            if not outside.is_exact:
+                _correct(edges.slices, answer.slots, answer.slices, outside.present)
+            yield answer, outside
+
     def _look_at_samples(self, answer: Answer, outside: Outside, bounds: np.ndarray) -> None:
         """Ask for the samples of the open cells that may hold a better cut."""
         while len(cells := self._may_win(bounds).nonzero()[0]):  # a closed one never may
-            segments, outside = _around(answer.slices, outside, cells)
-            answer = self._source.samples(answer, segments, cells)
+            answer, outside = self._samples(answer, outside, cells)
             bounds = self._evaluated(answer.slices, outside)
+
+    def _samples(
+        self, answer: Answer, outside: Outside, cells: np.ndarray
+    ) -> tuple[Answer, Outside]:
+        """Ask for the samples of some open cells."""
+        segments, around = _around(answer.slices, outside, cells)
+        return self._source.samples(answer, segments, cells), around
 
 
 def _around(slices: Slices, outside: Outside, cells: np.ndarray) -> tuple[np.ndarray, Outside]:
     """The segments in which some cells lie, and what surrounds each of the cells."""
     segments = np.empty_like(cells)
-    found = Outside.empty(len(slices.sums), len(cells))
+    found = Outside.empty(len(slices.sums), len(cells), is_exact=outside.is_exact)
     _surround(slices, outside, cells, segments, found)
     return segments, found
+
+
+@inner("void(Slices, Outside, int64, int64[::1], int64[::1], Outside)")
+def _set_errors(slices, outside, plane, cells, segments, found):  # type: ignore[no-untyped-def]
+    """Write how far the sums of a plane over the cells before and after each one are off."""
+    left, right = found.left_error[plane], found.right_error[plane]
+    error = slices.error[plane] if len(slices.error) > 0 else np.zeros(slices.sums.shape[1])
+    for k in range(len(cells)):
+        t = segments[k]
+        is_next = k > 0 and segments[k - 1] == t
+        total = left[k - 1] if is_next else outside.left_error[plane, t]
+        for u in range(cells[k - 1] if is_next else slices.first[t], cells[k]):
+            total += error[u]
+        left[k] = total
+    for k in range(len(cells) - 1, -1, -1):
+        t = segments[k]
+        is_next = k + 1 < len(cells) and segments[k + 1] == t
+        total = right[k + 1] if is_next else outside.right_error[plane, t]
+        end = cells[k + 1] + 1 if is_next else slices.first[t] + slices.n_cells[t]
+        for u in range(cells[k] + 1, end):
+            total += error[u]
+        right[k] = total
 
 
 @kernel("void(Slices, Outside, int64[::1], int64[::1], Outside)")
@@ -340,6 +421,29 @@ def _surround(slices, outside, cells, segments, found):  # type: ignore[no-untyp
             left[k] = total
             found.present[plane, k] = outside.present[plane, t]
             found.missing[plane, k] = outside.missing[plane, t]
+    for plane in range(len(found.left_error)):
+        for k in range(n_cells):
+            found.missing_error[plane, k] = outside.missing_error[plane, segments[k]]
+        _set_errors(slices, outside, plane, cells, segments, found)
+
+
+@kernel("void(Slices, int64[::1], Slices, int64[:, ::1])")
+def _correct(slices, cells, inside, present):  # type: ignore[no-untyped-def]
+    """Replace the estimates of some cells by the exact sums of what is inside them."""
+    for plane in range(len(present)):
+        sums = inside.sums[plane]
+        for k in range(len(cells)):
+            own = sums[inside.first[k] : inside.first[k] + inside.n_cells[k]].sum()
+            present[plane, k] += own - slices.sums[plane, cells[k]]
+
+
+@kernel("void(Slices, BOUND[::1], BOUND[::1])", BOUND=("int64", "float64"))
+def _raise(slices, bounds, most):  # type: ignore[no-untyped-def]
+    """Raise `most` of each feature to the bounds of its cells."""
+    for t in range(len(slices.first)):
+        feature, start = slices.feature[t], slices.first[t]
+        for u in range(start, start + slices.n_cells[t]):
+            most[feature] = max(most[feature], bounds[u])
 
 
 def _regions_of(slices: Slices, outside: Outside, segment: int, cell: int) -> np.ndarray:

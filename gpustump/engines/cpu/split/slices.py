@@ -29,7 +29,7 @@ NO_SPREAD = np.zeros(0)
 """For `Slices.spread`: nothing is known."""
 
 EXACT = np.zeros((0, 0))
-"""For `Slices.error`: no sum is off."""
+"""For `Slices.error` and those of `Outside`: no sum is off."""
 
 
 @group
@@ -47,8 +47,7 @@ class Slices(NamedTuple):
         The feature of a segment, its first cell, and how many cells it has.
     sums : ndarray (n_planes, n_cells) of int64
     error : ndarray (n_planes, n_cells) of float64
-        The largest error of each sum; `EXACT` if all sums are exact. Only of all bins may sums be
-        estimates: then the place behind the last cell of a segment has those of missing values.
+        The largest error of each sum; `EXACT` if all sums are exact.
     skew : ndarray (2 * n_outputs, n_cells) of float64
         A cut inside a cell has a share of the cell's positive sum on its
         left, and a share of its negative sum. For each output: the most by which the first share
@@ -84,16 +83,29 @@ class Outside(NamedTuple):
         Over everything before the segment.
     present, missing : ndarray of int64
         Over the samples that have and that lack the feature.
+    left_error, right_error, missing_error : ndarray of float64
+        The largest errors of the sums before the segment, after it, and over missing values; all
+        three are `EXACT` if all sums are exact, those of the segment included.
     """
 
     left: Planes
     present: Planes
     missing: Planes
+    left_error: FloatPlanes = EXACT
+    right_error: FloatPlanes = EXACT
+    missing_error: FloatPlanes = EXACT
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether all sums are exact."""
+        return not len(self.left_error)
 
     @classmethod
-    def empty(cls, n_planes: int, n_segments: int) -> Outside:
+    def empty(cls, n_planes: int, n_segments: int, *, is_exact: bool) -> Outside:
         """With sums that are yet to be written."""
-        return cls(*np.empty((3, n_planes, n_segments), dtype=np.int64))
+        shape = (3, n_planes, n_segments)
+        sums = np.empty(shape, dtype=np.int64)
+        return cls(*sums) if is_exact else cls(*sums, *np.empty(shape))
 
 
 class Answer(NamedTuple):
