@@ -83,6 +83,7 @@ class Watched:
         self.random = np.random.default_rng(seed)
         self.n_compared, self.n_estimated, self.looks_into_all = 0, 0, True
         self._bounds: list[tuple[Edges, np.ndarray, np.ndarray]] = []
+        self._cells: list[tuple[Slices, np.ndarray]] = []
 
     def best_split(self, *about: Any) -> BestSplit:
         """In place of `BestSplit`."""
@@ -113,6 +114,11 @@ class Watched:
                     watched._bounds.append((self.edges, bounds, np.empty((2, 0))))
                 return bounds
 
+            def _bounds(self, slices: Slices, ground: Outside) -> np.ndarray:
+                bounds = super()._bounds(slices, ground)
+                watched._cells.append((slices, bounds))
+                return bounds
+
             def _may_win(self, bounds: np.ndarray) -> np.ndarray:
                 share = 0.05 if self.estimates else 0.1
                 if watched.looks_into_all and not self.estimates:
@@ -131,7 +137,10 @@ class Watched:
         for about in self._bounds:
             for feature in about[0].slices.feature.tolist():
                 self._compare(feature, in_order[feature], *about)
+        for slices, bounds in self._cells:
+            self._compare_cells(in_order, slices, bounds)
         self._bounds.clear()
+        self._cells.clear()
         return found
 
     def _planes(self) -> np.ndarray:
@@ -184,6 +193,20 @@ class Watched:
                 if len(edges.slices.skew):
                     in_bin = as_in_bins(own[:, start:end], self.objective)
                     check_shares(in_bin, cuts, edges.slices.skew[:, slot], self.objective)
+
+    def _compare_cells(
+        self, in_order: list[tuple[np.ndarray, ...]], slices: Slices, bounds: np.ndarray
+    ) -> None:
+        """Of parts and samples in a search by estimates: no cut inside or behind one is better."""
+        for feature, first, n_cells in zip(*slices[:3], strict=True):
+            own, scores, is_cut, _ = in_order[feature]
+            for u in range(first, first + n_cells):
+                start = slices.last[u - 1] + 1 if u > first else slices.last[u]
+                cuts = np.arange(start, min(slices.last[u] + 1, own.shape[1] - 1))
+                cuts = cuts[is_cut[cuts]]
+                if len(cuts):
+                    self.n_compared += 1
+                    assert scores[cuts].max() <= bounds[u]
 
 
 def check_spread(inside: np.ndarray, cuts: np.ndarray, spread: float) -> None:
@@ -358,21 +381,24 @@ class Cell(NamedTuple):
     def total(self) -> np.ndarray:
         return self.planes.sum(axis=1, keepdims=True)
 
+    def slices(self, inside: np.ndarray, error: np.ndarray, skew: np.ndarray) -> Slices:
+        one = np.asarray([0])
+        last = np.asarray([self.planes.shape[1] - 1])
+        return Slices(one, one, one + 1, inside, error, skew, last, np.ones(1, np.uint8))
+
     def check(self, slices: Slices, outside: Outside, most: np.ndarray | None = None) -> None:
         """No cut inside is better than the bound; with `most`, nor the one behind."""
-        (u,) = np.flatnonzero(slices.is_open)
         weight = int(self.planes.sum() + self.outside.sum())
         n_samples = int(self.random.integers(1, 20))
         evaluator = Evaluator.of(self.objective).smoothed(smoothing_of(weight, n_samples))
         limit = limit_of_round(self.objective, Totals(0, weight, 0, weight, n_samples))
         most = None if most is None else most.astype(evaluator.dtype)
         _, bounds = evaluator.evaluate(slices, outside, Team(1), most)
-        assert scores_of_cuts(self.planes, self.outside, self.objective, limit).max() <= bounds[u]
+        assert scores_of_cuts(self.planes, self.outside, self.objective, limit).max() <= bounds[0]
         if most is not None:
             whole = np.concatenate([self.total, np.zeros_like(self.total)], axis=1)
             score = scores_of_cuts(whole, self.outside, self.objective, limit)[0]
-            assert score <= min(most[0, 0], bounds[u])
-            assert bounds.max() == most[1, 0] >= most[0, 0]
+            assert score <= most[0, 0] <= most[1, 0] == bounds[0]
 
 
 @pytest.mark.parametrize("name", SEARCHES)
@@ -390,9 +416,7 @@ def test_no_cut_inside_a_unit_of_small_integers_is_better_than_its_bound(name, s
         lead = lead - left[stride * k + 1] / planes[stride * k + 1].sum()
         ahead += [max(0.0, lead.max()), max(0.0, (-lead).max())]
     before, behind, missing = (np.ascontiguousarray(outside[:, k : k + 1]) for k in range(3))
-    one, last = np.asarray([0]), np.asarray([planes.shape[1] - 1])
-    skew, is_open = np.asarray(ahead)[:, np.newaxis], np.ones(1, np.uint8)
-    slices = Slices(one, one, one + 1, cell.total, EXACT, skew, last, is_open)
+    slices = cell.slices(cell.total, EXACT, np.asarray(ahead)[:, np.newaxis])
     cell.check(slices, Outside(before, before + cell.total + behind, missing))
 
 
@@ -403,28 +427,19 @@ def test_no_cut_in_a_unit_is_better_than_its_bound_if_sums_are_estimates(name, s
     """Nothing is known of the shares, and each sum is off by as much as it may be, or less."""
     cell = Cell.drawn(name, seed)
     planes, random = cell.planes, cell.random
-    before, behind, missing = np.split(cell.outside, 3, axis=1)
     error = random.integers(0, 12, size=(len(planes), 4))
-    # A bin is exact, or off at least by what rounding makes of each sample.
-    error[:, 1] = 0 if random.random() < 0.5 else error[:, 1] + 4 * planes.shape[1]
+    # A part of a bin is exact; a bin is off at least by what rounding makes of each sample.
+    error[:, 3] = 0 if random.random() < 0.5 else error[:, 3] + 4 * planes.shape[1]
     shape = error.shape if random.random() < 0.5 else ()  # or all in the same direction
     errors = np.rint(error * random.choice([-1.0, 0.0, 0.5, 1.0], size=shape)).astype(np.int64)
-    sums = np.concatenate([before, cell.total, behind, missing], axis=1) + errors
-    slices, outside = as_estimates(sums, error)
-    slices.is_open[1] = 1
-    cell.check(slices, outside, most=np.zeros((2, 1)))
-
-
-def as_estimates(sums: np.ndarray, error: np.ndarray) -> tuple[Slices, Outside]:
-    """A feature's bins, and last its missing values, with sums that are off by `error` at most."""
-    n_cells = sums.shape[1] - 1
-    one, is_open = np.asarray([0]), np.zeros(n_cells + 1, np.uint8)
-    slices = Slices(
-        one, one, np.asarray([n_cells]), sums, error.astype(float), UNKNOWN,
-        np.arange(n_cells + 1), is_open,
-    )  # fmt: skip
-    present = sums[:, :-1].sum(axis=1, keepdims=True)
-    return slices, Outside(np.zeros_like(present), present, np.ascontiguousarray(sums[:, -1:]))
+    sums = np.concatenate([cell.outside, cell.total], axis=1) + errors
+    before, behind, missing, inside = np.split(sums, 4, axis=1)
+    before_error, behind_error, missing_error, inside_error = np.split(
+        error.astype(float), 4, axis=1
+    )
+    around = (before, before + inside + behind, missing, before_error, behind_error, missing_error)
+    slices = cell.slices(inside.copy(), inside_error.copy(), UNKNOWN)
+    cell.check(slices, Outside(*map(np.ascontiguousarray, around)), most=np.zeros((2, 1)))
 
 
 @pytest.mark.parametrize("name", ["discrete", "real", "newton", "newton without l2"])
@@ -442,12 +457,22 @@ def test_no_cut_between_cells_is_better_than_its_bound_if_sums_are_estimates(nam
     way = random.choice([-1, 1], size=n_planes)
     if random.random() < 0.5 and objective.gain == "newton":
         way = np.tile([*random.permutation([-1, 1]), 1, 1], objective.n_outputs)
-    sums = np.concatenate([outside[:, :1], planes, outside[:, 1:]], axis=1)
-    slices, around = as_estimates(sums + error * way[:, np.newaxis], error)
+    errors = error * way[:, np.newaxis]
+    before, behind, missing = np.split(outside + errors[:, :3], 3, axis=1)
+    before_error, behind_error, missing_error = np.split(error[:, :3].astype(float), 3, axis=1)
+    inside = np.ascontiguousarray(planes + errors[:, 3:])
+    one, is_open = np.asarray([0]), np.zeros(n_cells, np.uint8)
+    slices = Slices(
+        one, one, np.asarray([n_cells]), inside, np.ascontiguousarray(error[:, 3:].astype(float)),
+        UNKNOWN, np.arange(n_cells), is_open,
+    )  # fmt: skip
+    present = before + inside.sum(axis=1, keepdims=True) + behind
+    sums = (before, present, missing, before_error, behind_error, missing_error)
+    ground = Outside(*map(np.ascontiguousarray, sums))
     evaluator = Evaluator.of(objective)
     most = np.zeros((2, 1), dtype=evaluator.dtype)
-    _, bounds = evaluator.evaluate(slices, around, Team(1), most)
-    assert (scores_of_cuts(planes, outside, objective, None) <= bounds[1:n_cells]).all()
+    _, bounds = evaluator.evaluate(slices, ground, Team(1), most)
+    assert (scores_of_cuts(planes, outside, objective, None) <= bounds[:-1]).all()
     assert (most == bounds.max()).all()
 
 

@@ -322,16 +322,19 @@ class BestSplit:
         slots = self._may_win(bounds).nonzero()[0]
         slots = slots[is_open[edges.layout.feature_of(slots)]]
         for answer, outside in self._parts(edges, slots):
-            _, own = self._evaluator.evaluate(answer.slices, outside, self._team)
+            own = self._bounds(answer.slices, outside)
             learn(answer.slots, answer.slices)
-            closer = (self._may_win(own) & (answer.slices.is_open[: len(own)] > 0)).nonzero()[0]
-            if 0 < len(closer) <= _MOST_CELLS:
-                own[closer] = self._evaluator.nothing
-                found, around = self._samples(answer, outside, closer)
-                _, of_samples = self._evaluator.evaluate(found.slices, around, self._team)
-                _raise(found.slices, of_samples, most)
+            closer = self._may_win(own) & (answer.slices.is_open[: len(own)] > 0)
+            if 0 < np.count_nonzero(closer) <= _MOST_CELLS:
+                found, around = self._samples(answer, outside, closer.nonzero()[0])
+                _raise(found.slices, self._bounds(found.slices, around), most)
+                own = np.where(closer, self._evaluator.nothing, own)
             _raise(answer.slices, own, most)
         return most
+
+    def _bounds(self, slices: Slices, outside: Outside) -> np.ndarray:
+        """Bounds for the cuts inside cells and at their right edges."""
+        return self._evaluator.evaluate(slices, outside, self._team)[1]
 
     def _evaluated(self, slices: Slices, outside: Outside) -> np.ndarray:
         """Offer the best cut between cells; returns bounds for the cuts inside them."""
