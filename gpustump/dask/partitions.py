@@ -19,7 +19,7 @@ from gpustump.data.labels import check_domain, check_labels, check_targets
 from gpustump.data.parameters import QuantityLoss, Scoring
 from gpustump.data.readable import listed
 from gpustump.data.tables import check_table, is_sparse_matrix
-from gpustump.data.weights import check_weights
+from gpustump.data.weights import SMALLEST, check_weights
 from gpustump.estimators.held_out import refuse_absent_classes
 from gpustump.estimators.targets import NO_OFFSET, Offset, Quantity
 
@@ -180,15 +180,22 @@ def targets_of(
     else:
         labels = arrays.to_host(check_targets(_column_of(y), like))
         check_domain(labels, loss)
-    if sample_weight is not None and not np.any(np.asarray(sample_weight)):
+    sample_weight = _column_of(sample_weight)
+    if sample_weight is not None and _is_zero(np.asarray(sample_weight)):
         return labels[:0], np.empty(0), np.empty(0, dtype=np.int64), labels
-    given = weights, rows = check_weights(_column_of(sample_weight), like)
+    given = weights, rows = check_weights(sample_weight, like)
     taken = slice(None) if rows is None else rows
     if loss is not None and offset.given:
         quantity = Quantity.of(labels, given, like, loss, plain(offset))
         labels, weights = labels.copy(), np.asarray(quantity.weights)
         labels[taken] = quantity.targets
     return labels[taken], weights, rows, labels
+
+
+def _is_zero(weights: np.ndarray) -> bool:
+    """Whether all of some weights count as zero."""
+    smallest = SMALLEST.get(weights.dtype.name, SMALLEST["float64"])
+    return weights.dtype.kind in "biuf" and bool((np.abs(weights) < smallest).all())
 
 
 def n_rows_of(X: Any, y: Any, sample_weight: Any, offset: Offset = NO_OFFSET) -> int:

@@ -332,7 +332,8 @@ def test_a_run_that_was_interrupted_goes_on_as_if_it_had_not_been_or_is_refused(
     device.launched.clear()
     assert len(list(whole)) == 8
     went_on = [goes_on(at) for at in range(4, len(device.launched), len(device.launched) // 14)]
-    assert 0 < sum(went_on) < len(went_on)
+    assert any(went_on) or kind == "discrete"  # its search is queued with the step before it
+    assert not all(went_on)
 
 
 def test_a_round_whose_result_is_never_read_has_no_effect_on_the_next_one():

@@ -464,7 +464,6 @@ class Boosting(Iterator[Any]):
         bound *= change.normaliser
         bound = math.inf if math.isnan(bound) else bound  # infinity times 0
         sums_of_votes = [so_far + size for so_far, size in zip(sums_of_votes, sizes, strict=True)]
-        self._standing = Standing(n_done + 1, sums_of_votes, bound)
         step = change.step if taken.cut is not None else replace(change.step, is_known=True)
         self._state.advance(step)
         if self._votes.is_perfect(taken):
@@ -481,6 +480,7 @@ class Boosting(Iterator[Any]):
 
         made = Batch(Ordinary(terms, record), 0, 1)
         self._rounds.add(made)
+        self._standing = Standing(n_done + 1, sums_of_votes, bound)
         self._is_whole = True
         return made
 

@@ -35,7 +35,7 @@ from gpustump.engines.cpu.runtime.compiling import Floats, group, inner
 from gpustump.engines.cpu.runtime.crew import parallel
 from gpustump.engines.objective import Objective
 
-_LARGEST_MINORITY = 0.5
+_LARGEST_MINORITY = 0.45
 """If the minority is a larger share of the samples, adding up all samples takes less time."""
 
 HESSIAN_BITS, ROUGHER = 29, 6

@@ -66,7 +66,7 @@ class Room(NamedTuple):
 
     finely: bool = True
     parted: bool = True
-    patience: int = 0
+    patience: int = 6
 
 
 SHARD = Room(patience=_PATIENCE_OF_SHARD)
