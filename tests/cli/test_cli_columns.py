@@ -137,6 +137,16 @@ def test_a_model_reads_later_tables_with_the_marks_of_its_own(command):
     assert len(digests) == len(predictions) == 1
 
 
+def test_numbers_whose_decimal_mark_is_open_are_told_with_the_option(command):
+    rows = [f"1.{k:03},50;{k % 2}" for k in range(99)]
+    Path("table.csv").write_text("\n".join(["price;label", *rows, "5,5;0"]) + "\n")
+    message = command.refuses("train", "table.csv", "--target", "label")
+    assert "such as '1.000,50', '1.001,50'. Say which mark is the decimal one with --decimal" in (
+        message
+    )
+    command.succeeds("train", "table.csv", "--target", "label", "--decimal", ",")
+
+
 def test_all_columns_with_problems_are_named_in_one_message(command):
     rows = [f"w{k};{'x' if k == 7 else k};{k}.5 m;{k % 2}" for k in range(1, 99)]
     Path("table.csv").write_text("\n".join(["word;x;length;label", *rows]) + "\n")

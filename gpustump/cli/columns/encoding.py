@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import shlex
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -17,6 +18,9 @@ from gpustump.data.columns import NUMERIC, USABLE, AsText, Column, is_number
 from gpustump.data.parameters import MOST_CATEGORIES
 from gpustump.data.readable import listed, quoted
 from gpustump.model.encoding import NUMBERED, Encoding, InputColumn
+
+_MARKED = re.compile(r"\W*\d[\d.,'\s]*\W*")
+"""A number with signs, or with marks between its digits."""
 
 LEAST_NUMBERS, MOST_WORDS = 3, 3
 """A column of text is refused if 1 to `MOST_WORDS` of its distinct values are not numbers, while at
@@ -98,11 +102,12 @@ def _problem(
     if len(values) <= forced.most_values:
         return None
     limits = f"{len(values)} distinct values, more than {forced.most_values}"
-    are_codes = not words and not is_forced
-    return refused(
-        f"it is text with {limits}, such as {listed(values[:2])}",
-        "Read it as numbers with --numeric" if are_codes else "Turn it into numbers",
-    )
+    advice = "Turn it into numbers"
+    if not is_forced and not words:
+        advice = "Read it as numbers with --numeric"
+    elif not is_forced and all(map(_MARKED.fullmatch, words)):
+        advice = "Say which mark is the decimal one with --decimal, write all values alike"
+    return refused(f"it is text with {limits}, such as {listed(words[:2] or values[:2])}", advice)
 
 
 def _refusal(source: str, refused: Sequence[_Refused]) -> str:
