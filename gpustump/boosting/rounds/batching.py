@@ -125,9 +125,8 @@ class Batching:
             if self._n_ordinary > 0:
                 self._n_ordinary -= 1
                 return None
-            room = VOTES_LIMIT - max(
-                so_far.sums_of_votes
-            )  # so many certainly do not reach the limit
+            # So many certainly do not reach the limit.
+            room = VOTES_LIMIT - max(so_far.sums_of_votes)
             n_within_limit = int(max(0.0, room) / self._largest_size)
             n_rounds = min(n_most, self._n_wanted(at_once), n_within_limit)
             self._made, self._n_taken = self._rounds_made(n_rounds, so_far), 0

@@ -30,7 +30,7 @@ from gpustump.learners.hypothesis import N_REGIONS, Partition
 
 _LARGEST_MINORITY = 0.4
 """If a step's smaller regions hold a larger share of the samples, all samples are added up. On one
-machine that is 0.5 (`estimates`); here bins are larger, and refining those that vague
+machine that is 0.45 (`estimates`); here bins are larger, and refining those that vague
 estimates leave takes more time."""
 
 _LEAST_CODES = 2**21

@@ -18,8 +18,8 @@ at the right edge. Likewise the error of a right sum is no larger than at the le
 array `most` (2, n_segments) is not empty, the most that a score may be at the edges of a segment's
 cells is written to its first row, and the largest bound of these cells to its second one.
 
-A monotone constraint forbids some of the cuts. Forbidden cuts at edges do not count, and cells that
-hold no others are skipped (`monotone_bounds`).
+A monotone constraint forbids some of the cuts. Forbidden cuts at edges do not count; inside a cell,
+only the allowed part of the band counts (`monotone_bounds`).
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ import numpy as np
 from gpustump.engines.cpu.runtime.compiling import Floats, Integers, group, inner
 from gpustump.engines.cpu.runtime.crew import parallel
 from gpustump.engines.cpu.split.monotone_bounds import (
+    GradientSums,
     LimitedSegment,
     direction_of,
-    half_plane_of_odds,
-    half_plane_of_steps,
-    limit,
+    limit_newton,
+    limit_real,
 )
 from gpustump.engines.cpu.split.part_bounds import (
     NO_SCORE,
@@ -254,7 +254,6 @@ def evaluate_real(piece, slices, outside, rules, size, bound, most, scores, plac
     at_edge = np.empty(room + 1)
     p_error, n_error = np.zeros(room + 1), np.zeros(room + 1)
     rest_p_error, rest_n_error = np.zeros(room + 1), np.zeros(room + 1)
-    above, below = np.empty(room, dtype=np.int64), np.zeros(room, dtype=np.int64)
     for t in range(low, high):
         start, count = slices.first[t], slices.n_cells[t]
         own = bound[start : start + count]
@@ -294,14 +293,11 @@ def evaluate_real(piece, slices, outside, rules, size, bound, most, scores, plac
                 own[i] += max(corner, max(at_edge[i], at_edge[i + 1]))
             direction = direction_of(rules, slices.feature[t])
             if direction != 0:
-                for i in range(count):
-                    above[i] = max(p[i + 1] - p[i], 0)
                 limited = LimitedSegment(
-                    direction, p, n, all_p, all_n, above, below, p_error, n_error, rest_p_error,
-                    rest_n_error, is_exact,
+                    direction, by_positive, by_negative, missing, p, n, all_p, all_n,
+                    p_error, n_error, rest_p_error, rest_n_error, is_exact,
                 )  # fmt: skip
-                half = half_plane_of_odds(direction, all_p, all_n, rules.smoothing)
-                limit(limited, half, rules, False, at_edge, own)
+                limit_real(limited, rules.smoothing, at_edge, own)
             _add_output(score[:count], at_edge, k == 0)
         best = _best_of_segment(slices, is_exact, score, t, bound, best)
         if most.shape[1] > 0:
@@ -610,12 +606,11 @@ def evaluate_newton(piece, slices, outside, rules, size, bound, most, scores, pl
             direction = direction_of(rules, slices.feature[t])
             if direction != 0:
                 limited = LimitedSegment(
-                    direction, a, b, all_a, all_b, corners.above, corners.below,
+                    direction, by_positive, by_negative, missing, a, b, all_a, all_b,
                     a_error, b_error, rest_a_error, rest_b_error, is_exact,
                 )  # fmt: skip
                 sizes = outside.present[plane, t] + outside.present[plane + 1, t]
-                half = half_plane_of_steps(direction, all_a, sizes, all_b, l2)
-                limit(limited, half, rules, True, at_edge, own)
+                limit_newton(limited, GradientSums(up, down, sizes), rules, at_edge, own)
             _add_output(score[:count], at_edge, k == 0)
         best = _best_of_segment(slices, is_exact, score, t, bound, best)
         if most.shape[1] > 0:

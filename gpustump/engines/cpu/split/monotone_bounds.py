@@ -14,16 +14,19 @@ for the constraint 1, and >= 0 for -1. With Newton votes and lambda l it is
 
     a - r (b + l) <= 0,          r = A / (B + 2l).
 
-So the allowed cuts lie on one side of a line. The sums inside a cell lie in a rectangle. If all of
-it is on the other side, the cell holds no allowed cut; otherwise its bound is that of all its cuts.
+So the allowed cuts lie on one side of a line, and those inside a cell in the allowed part of its
+rectangle or band (see `cell_scores`). A convex function is largest at a corner of that part: at a
+corner of the band that is allowed, or where the line crosses an edge of the band. There it is at
+most the value interpolated between the edge's ends.
 
 Levels are rounded, and sums may be estimates. So the line is moved outwards, by far more than the
-roundings and by the largest error of the estimates.
+roundings and by the largest error of the estimates. Where sums are estimates, the values at both
+ends of an edge count if the line crosses it.
 
 A segment whose feature is constrained is evaluated like any other (see `cell_scores`), and then
-limited: the scores of forbidden cuts at edges, and the bounds of cells without an allowed cut, are
-replaced by `NO_SCORE`. There is one output. Where sums are estimates, an edge counts if it may be
-allowed, and a cell's bound also holds for the cut at its right edge.
+limited: the scores of forbidden cuts at edges are replaced by `NO_SCORE`, and each cell's bound by
+a bound for its allowed cuts. There is one output. Where sums are estimates, an edge counts if it
+may be allowed, and a cell's bound also holds for the cut at its right edge.
 """
 
 from __future__ import annotations
@@ -33,7 +36,14 @@ from typing import NamedTuple
 import numpy as np
 
 from gpustump.engines.cpu.runtime.compiling import Floats, Integers, group, inner
-from gpustump.engines.cpu.split.part_bounds import NO_SCORE, OUTWARDS
+from gpustump.engines.cpu.split.part_bounds import (
+    NO_SCORE,
+    OUTWARDS,
+    least_root,
+    most_gain,
+    reach,
+    rounded_up,
+)
 
 _ROUNDINGS = 2.0**-44
 """By what share the line is moved: levels and distances have fewer than 20 roundings of 2**-53."""
@@ -167,6 +177,36 @@ def slack_of(half, sums, error):  # type: ignore[no-untyped-def]
     return by_rounding + ((one + two) + both) * (1.0 + OUTWARDS) / half.height
 
 
+@inner("float64(float64[::1], float64[::1], float64, boolean)")
+def most_allowed(value, beyond, slack, is_exact):  # type: ignore[no-untyped-def]
+    """The largest value that a convex function may have in the allowed part of a polygon.
+
+    Parameters
+    ----------
+    value, beyond : ndarray of float64
+        The function and the distance at the polygon's corners, in their order along its edge.
+    slack : float
+    is_exact : bool
+        Whether values and distances are those of exact sums.
+    """
+    most, count = NO_SCORE, len(value)
+    for k in range(count):
+        j = k + 1 if k + 1 < count else 0
+        if beyond[k] <= slack:
+            most = max(most, value[k])
+        if (beyond[k] <= slack) == (beyond[j] <= slack):
+            continue
+        inner, outer = (k, j) if beyond[k] <= slack else (j, k)
+        if value[outer] <= value[inner]:
+            continue
+        share = 1.0
+        if is_exact:
+            share = (slack - beyond[inner]) / (beyond[outer] - beyond[inner])
+            share = min(1.0, share * (1.0 + OUTWARDS) + OUTWARDS)
+        most = max(most, value[inner] * (1.0 - share) + value[outer] * share)
+    return most
+
+
 @group
 class LimitedSegment(NamedTuple):
     """A segment whose feature is constrained: what is known of it, except its scores.
@@ -175,12 +215,14 @@ class LimitedSegment(NamedTuple):
     ----------
     direction : int
         The constraint.
+    by_positive, by_negative : ndarray of float64
+        How far one share may be ahead of the other in each cell; see `Slices.skew`.
+    missing : float
+        What missing values add to each score.
     x, y : ndarray of int64
         P and N, or the sums of the gradients and of the Hessians, left of each edge of cells.
     all_x, all_y : int
         The same over all samples that have a value.
-    above, below : ndarray of int64
-        How far x inside each cell may be above its value at the left edge, and below it.
     left_x, left_y, right_x, right_y : ndarray of float64
         The largest errors of the sums left and right of each edge.
     is_exact : bool
@@ -188,12 +230,13 @@ class LimitedSegment(NamedTuple):
     """
 
     direction: int
+    by_positive: Floats
+    by_negative: Floats
+    missing: float
     x: Integers
     y: Integers
     all_x: int
     all_y: int
-    above: Integers
-    below: Integers
     left_x: Floats
     left_y: Floats
     right_x: Floats
@@ -201,17 +244,14 @@ class LimitedSegment(NamedTuple):
     is_exact: bool
 
 
-@inner("boolean(LimitedSegment, int64, HalfPlane)")
-def _may_be_allowed_inside(sums, i, half):  # type: ignore[no-untyped-def]
-    """Whether a cut inside cell `i` may be allowed: the corner nearest to the line tells."""
-    low, high = sums.x[i] - sums.below[i], sums.x[i] + sums.above[i]
-    few, many = sums.y[i], max(sums.y[i], sums.y[i + 1])
-    x, y = low if half.sign > 0 else high, many if half.sign * half.slope > 0.0 else few
+@inner("float64(LimitedSegment, int64, int64, int64, HalfPlane)")
+def _slack_inside(sums, i, low, high, half):  # type: ignore[no-untyped-def]
+    """The slack of the cuts inside cell `i`, where the sum x lies between `low` and `high`."""
     left = float(max(abs(low), abs(high)))
     right = float(max(abs(sums.all_x - low), abs(sums.all_x - high)))
-    most = Sizes(left, abs(float(many)), right, abs(float(sums.all_y - few)))
+    most = Sizes(left, abs(float(sums.y[i + 1])), right, abs(float(sums.all_y - sums.y[i])))
     error = Sizes(sums.left_x[i + 1], sums.left_y[i + 1], sums.right_x[i], sums.right_y[i])
-    return distance(half, float(x), float(y)) <= slack_of(half, most, error)
+    return slack_of(half, most, error)
 
 
 @inner("boolean(LimitedSegment, int64, HalfPlane)")
@@ -230,41 +270,112 @@ def _may_be_allowed(sums, i, half):  # type: ignore[no-untyped-def]
     return distance(half, float(x), float(y)) <= slack
 
 
-@inner("boolean(LimitedSegment, int64, Rules, boolean)")
-def _is_allowed(sums, i, rules, is_newton):  # type: ignore[no-untyped-def]
-    """Whether the cut at edge `i` is allowed, given exact sums."""
-    x, y = sums.x[i], sums.y[i]
-    rest_x, rest_y = sums.all_x - x, sums.all_y - y
-    if is_newton:
-        left, right = newton_step(x, y, rules.l2), newton_step(rest_x, rest_y, rules.l2)
-    else:
-        left, right = odds(x, y, rules.smoothing), odds(rest_x, rest_y, rules.smoothing)
-    return are_in_order(sums.direction, left, right)
+@inner("void(LimitedSegment, HalfPlane, float64[::1], float64[::1])")
+def _limit_estimates(sums, half, at_edge, bound):  # type: ignore[no-untyped-def]
+    """Limit the scores at edges, given estimates, and raise the bounds to those that remain."""
+    for i in range(1, len(bound) + 1):
+        if not _may_be_allowed(sums, i, half):
+            at_edge[i] = NO_SCORE
+        bound[i - 1] = max(bound[i - 1], at_edge[i])
 
 
-@inner("void(LimitedSegment, HalfPlane, Rules, boolean, float64[::1], float64[::1])")
-def limit(sums, half, rules, is_newton, at_edge, bound):  # type: ignore[no-untyped-def]
-    """Limit a segment to the cuts that are allowed.
+@inner("float64(LimitedSegment, int64, int64, int64)")
+def _roots(sums, i, p, n):  # type: ignore[no-untyped-def]
+    """Real votes: the least that a cut inside cell `i` adds to Z / 2, without missing values."""
+    left = least_root(p, n, sums.left_x[i + 1], sums.left_y[i + 1])
+    return left + least_root(sums.all_x - p, sums.all_y - n, sums.right_x[i], sums.right_y[i])
+
+
+@inner("void(LimitedSegment, float64, float64[::1], float64[::1])")
+def limit_real(sums, smoothing, at_edge, bound):  # type: ignore[no-untyped-def]
+    """Limit a segment of real votes.
 
     Parameters
     ----------
     sums : LimitedSegment
-    half : HalfPlane
-    rules : Rules
-    is_newton : bool
-        Whether votes are Newton's, or real ones.
+    smoothing : float
+        See `Rules`.
     at_edge : ndarray of float64
         The score at each edge; replaced.
     bound : ndarray of float64
         For each cell; replaced.
     """
+    half = half_plane_of_odds(sums.direction, sums.all_x, sums.all_y, smoothing)
+    value, beyond = np.empty(6), np.empty(6)
+    corner_p, corner_n = np.empty(6, dtype=np.int64), np.empty(6, dtype=np.int64)
     for i in range(len(bound)):
-        if not _may_be_allowed_inside(sums, i, half):
-            bound[i] = NO_SCORE
-        if sums.is_exact:
-            if not _is_allowed(sums, i + 1, rules, is_newton):
-                at_edge[i + 1] = NO_SCORE
-        else:
-            if not _may_be_allowed(sums, i + 1, half):
-                at_edge[i + 1] = NO_SCORE
-            bound[i] = max(bound[i], at_edge[i + 1])
+        p0, p9, n0, n9 = sums.x[i], sums.x[i + 1], sums.y[i], sums.y[i + 1]
+        more_p, more_n = max(p9 - p0, 0), max(n9 - n0, 0)
+        # The corners of the band in turn; the first and the fourth are the cell's edges.
+        corner_p[0], corner_n[0] = p0, n0
+        corner_p[1], corner_n[1] = p0 + rounded_up(sums.by_positive[i], more_p), n0
+        corner_p[2], corner_n[2] = p9, n9 - rounded_up(sums.by_positive[i], more_n)
+        corner_p[3], corner_n[3] = p9, n9
+        corner_p[4], corner_n[4] = p9 - rounded_up(sums.by_negative[i], more_p), n9
+        corner_p[5], corner_n[5] = p0, n0 + rounded_up(sums.by_negative[i], more_n)
+        for k in range(6):
+            value[k] = sums.missing - _roots(sums, i, corner_p[k], corner_n[k])
+            beyond[k] = distance(half, float(corner_p[k]), float(corner_n[k]))
+        slack = _slack_inside(sums, i, p0, p9, half)
+        bound[i] = most_allowed(value, beyond, slack, sums.is_exact)
+    if not sums.is_exact:
+        _limit_estimates(sums, half, at_edge, bound)
+        return
+    for i in range(1, len(bound) + 1):
+        left = odds(sums.x[i], sums.y[i], smoothing)
+        right = odds(sums.all_x - sums.x[i], sums.all_y - sums.y[i], smoothing)
+        if not are_in_order(sums.direction, left, right):
+            at_edge[i] = NO_SCORE
+
+
+@inner("float64(LimitedSegment, int64, int64, int64, float64)")
+def _gains(sums, i, a, b, l2):  # type: ignore[no-untyped-def]
+    """Newton votes: the most that a cut inside cell `i` gains, without missing values."""
+    left = most_gain(a, b, sums.left_x[i + 1], sums.left_y[i + 1], l2)
+    return left + most_gain(sums.all_x - a, sums.all_y - b, sums.right_x[i], sums.right_y[i], l2)
+
+
+@group
+class GradientSums(NamedTuple):
+    """Newton votes: sums of the absolute values of a segment's gradients.
+
+    Attributes
+    ----------
+    up, down : ndarray of int64
+        Over each cell's samples with the label +1, and over the others.
+    present : int
+        Over all samples that have a value.
+    """
+
+    up: Integers
+    down: Integers
+    present: int
+
+
+@inner("void(LimitedSegment, GradientSums, Rules, float64[::1], float64[::1])")
+def limit_newton(sums, first, rules, at_edge, bound):  # type: ignore[no-untyped-def]
+    """Limit a segment of Newton votes; see `limit_real`."""
+    l2, least = rules.l2, rules.least
+    half = half_plane_of_steps(sums.direction, sums.all_x, first.present, sums.all_y, l2)
+    value, beyond = np.empty(4), np.empty(4)
+    for i in range(len(bound)):
+        above, below = reach(
+            sums.by_positive[i], sums.by_negative[i], max(first.up[i], 0), max(first.down[i], 0)
+        )
+        # A cut inside leaves a sample on either side.
+        few, many = sums.y[i] + least, sums.y[i + 1] - least
+        for k in range(4):
+            a = sums.x[i] + above if k == 0 or k == 1 else sums.x[i] - below
+            b = few if k == 0 or k == 3 else many
+            value[k] = _gains(sums, i, a, b, l2) + sums.missing
+            beyond[k] = distance(half, float(a), float(b))
+        slack = _slack_inside(sums, i, sums.x[i] - below, sums.x[i] + above, half)
+        bound[i] = most_allowed(value, beyond, slack, sums.is_exact)
+    if not sums.is_exact:
+        _limit_estimates(sums, half, at_edge, bound)
+        return
+    for i in range(1, len(bound) + 1):
+        left = newton_step(sums.x[i], sums.y[i], l2)
+        right = newton_step(sums.all_x - sums.x[i], sums.all_y - sums.y[i], l2)
+        if not are_in_order(sums.direction, left, right):
+            at_edge[i] = NO_SCORE

@@ -1,7 +1,7 @@
 """The samples of bins: found among the codes of a feature, or kept in the order of the codes.
 
-When its bins are searched, the samples of a feature with codes of two bytes are sorted by code (a
-counting sort), so that a bin's samples are together. The order takes four bytes for each sample;
+If its bins are searched often, the samples of a feature with codes of two bytes are sorted by code
+(a counting sort), so that a bin's samples are together. The order takes four bytes for each sample;
 the system provides memory only for the features that are sorted. The sign bit of a sample is set if
 the next one is in the same part of the bin.
 
