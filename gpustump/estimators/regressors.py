@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
+import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
@@ -26,6 +28,7 @@ from gpustump.data.parameters import (
     check_quantity_loss,
     check_real,
 )
+from gpustump.data.readable import caller_level
 from gpustump.data.weights import check_weights
 from gpustump.estimators.base import Data
 from gpustump.estimators.boosters import BoostedEstimator, Curve
@@ -39,6 +42,9 @@ _SCORING: dict[QuantityLoss, Scoring] = {
     "poisson": "neg_mean_poisson_deviance",
     "gamma": "neg_mean_gamma_deviance",
 }
+
+_SMALL_TARGETS = 2.0**-23
+"""Below this, targets as boosting learns them span few of the steps to which votes are rounded."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -407,6 +413,13 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
             raise ValueError(
                 "with warm_start=True the targets must lie in the range of the first fit, "
                 f"{low:.6g} to {high:.6g}; y holds others. Fit anew with warm_start=False."
+            )
+        if isinstance(target.scale, TargetScale) and 0.0 < largest < _SMALL_TARGETS:
+            low, high = target.scale.constant(np.asarray([-largest, largest]))
+            warnings.warn(
+                f"y spans {high - low:.3g}, but is so far from 0 that votes are rounded to "
+                f"multiples of {2.0**target.scale.step:.3g}. Subtract a constant from y first.",
+                stacklevel=caller_level(),
             )
         return Samples(None, learnt, weights), target
 
