@@ -13,10 +13,9 @@ import signal
 import sys
 import time
 
-import numpy as np
 import pytest
 from fault_counts import count
-from forked_runs import COMMAND, forks, rounds_in, wait_until
+from forked_runs import COMMAND, forks, rounds_in, wait_until, write_table
 
 pytestmark = [forks, pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")]
 
@@ -158,9 +157,7 @@ cli._run = begun
 
 
 def test_the_command_ends_with_130_and_one_line_wherever_it_is_interrupted(with_kernels, tmp_path):
-    draw = np.random.default_rng(0)
-    X = draw.normal(size=(3_000, 5))
-    np.savez(tmp_path / "t.npz", X=X, y=(X[:, 0] > 0).astype(int))
+    write_table(tmp_path, 3_000, 5)
     started = time.monotonic()
     assert with_kernels.run(tmp_path, *TRAIN).code == 0
     usual, model = time.monotonic() - started, tmp_path / "model.json"
@@ -228,9 +225,7 @@ RunLog.note = slow
 def test_after_a_signal_the_same_command_goes_on_to_the_model_of_an_uninterrupted_run(
     without_kernels, tmp_path
 ):
-    draw = np.random.default_rng(3)
-    X = draw.normal(size=(200, 3))
-    np.savez(tmp_path / "t.npz", X=X, y=(X[:, 0] + draw.normal(size=200) > 0).astype(int))
+    write_table(tmp_path, 200)
     train = ("train", "t.npz", "--target", "y", "--rounds", 150, "--device", "cpu")
     reference = "import os\nos.environ['GPUSTUMP_KERNELS'] = 'reference'\n"  # it loads nothing
     assert without_kernels.run(tmp_path, *train, program=reference + COMMAND).code == 0

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
@@ -173,6 +174,13 @@ def wait_until(holds: object, seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds
     while not holds():  # type: ignore[operator]
         assert time.monotonic() < end, "it never came about"
+
+
+def write_table(folder: Path, n_rows: int, n_features: int = 3) -> None:
+    """Features and noisy classes of them, in t.npz."""
+    draw = np.random.default_rng(0)
+    X = draw.normal(size=(n_rows, n_features))
+    np.savez(folder / "t.npz", X=X, y=(X[:, 0] + draw.normal(size=n_rows) > 0).astype(int))
 
 
 def rounds_in(checkpoint: Path) -> int:
