@@ -5,6 +5,8 @@ The system stops each file at the user's limit of its size, as a disk does that 
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from command import Outcome, refusal
@@ -22,7 +24,9 @@ WAYS = {
 AT_MOST = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({}, -1))"
 
 
-@forks
+pytestmark = forks
+
+
 @pytest.mark.parametrize("name", WAYS)
 def test_a_file_that_ends_while_it_is_written_keeps_the_old_one(with_kernels, tmp_path, name):
     write_table(tmp_path, 1_500)
@@ -35,3 +39,10 @@ def test_a_file_that_ends_while_it_is_written_keeps_the_old_one(with_kernels, tm
         assert refusal(Outcome(*ended)).startswith(f"--output {name}: File too large")
         assert (tmp_path / name).read_bytes() == whole
         assert {path.name for path in tmp_path.iterdir()} == {"t.npz", "known.json", name}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a folder in which nobody makes files")
+def test_a_place_where_no_file_can_be_made_is_found_before_training(with_kernels, tmp_path):
+    write_table(tmp_path, 50)
+    ended = with_kernels.run(tmp_path, *TRAIN, "--rounds", 10**9, "-o", "/proc/model.json")
+    assert refusal(Outcome(*ended)).startswith("--output: no file can be made in /proc: ")
