@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
-from classifiers import KINDS, drawn
+from classifiers import CASES, KINDS, SHARED, drawn
 
 from gpustump import (
     AdaBoostClassifier,
@@ -43,13 +43,35 @@ class Recipe(NamedTuple):
         return Fit(classifier, self.data, self.more)
 
 
-def facts_of(estimator: Any) -> tuple[Any, ...]:
+def facts_of(estimator: Any) -> Mapping[str, Any]:
     """All that a fit learns, for comparisons to the last bit."""
-    return (
-        *(estimator.model_.digest(), estimator.model_.bags, estimator.rounds_),
-        *(estimator.stop_reasons_, estimator.n_iter_),
-        *(estimator.held_out_scores_, estimator.held_out_errors_),
-    )
+    model = estimator.model_
+    names = ("rounds_", "n_iter_", "stop_reasons_", "held_out_scores_", "held_out_errors_")
+    return {name: getattr(estimator, name) for name in (*names, "evals_result_")} | {
+        "digest": model.digest(),
+        "bags": model.bags,
+        "missing": model.missing_learnt,
+        "encoding": model.details.get("encoding"),
+        "classes": list(getattr(estimator, "classes_", ())),
+        "categorical": list(getattr(estimator, "is_categorical_", ())),
+    }
+
+
+class Interrupted(BaseException):
+    """Ends a fit in the middle."""
+
+
+class Interrupting:
+    """A callback that raises an error at the round of a given number, counted from 1."""
+
+    def __init__(self, at: int, error: type[BaseException] = Interrupted) -> None:
+        self.seen: list[Any] = []
+        self._at, self._error = at, error
+
+    def __call__(self, record: Any) -> None:
+        self.seen.append(record)
+        if len(self.seen) == self._at:
+            raise self._error
 
 
 def _plain(kind: str, n_classes: int) -> Recipe:
@@ -97,15 +119,12 @@ def _known(make: Callable[..., Any], **parameters: Any) -> Recipe:
 STOPS = {"n_iter_no_change": 3, "random_state": 2}
 
 FITS: dict[str, Recipe] = {
-    "discrete": _plain("discrete", 2),
-    "discrete of 3 classes": _plain("discrete", 3),
-    "discrete-shared": _plain("discrete-shared", 3),
-    "real": _plain("real", 2),
-    "real of 3 classes": _plain("real", 3),
-    "real-shared": _plain("real-shared", 3),
-    "newton": _plain("newton", 2),
-    "newton of 3 classes": _plain("newton", 3),
-    "newton-shared": _plain("newton-shared", 3),
+    **{
+        kind if n_classes == 2 or kind in SHARED else f"{kind} of 3 classes": _plain(
+            kind, n_classes
+        )
+        for kind, n_classes in CASES
+    },
     "intervals": _of(AdaBoostClassifier, weak_learner="interval", n_estimators=8),
     "categories": _categorical("discrete"),
     "categories, newton": _categorical("newton"),
