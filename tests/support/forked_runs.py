@@ -66,16 +66,7 @@ class Ended(NamedTuple):
 
 
 class Run:
-    """One run, under way.
-
-    Parameters
-    ----------
-    server : subprocess.Popen
-    number : int
-        The process.
-    streams : tuple of Path
-        Where it prints: stdout and stderr.
-    """
+    """One run, under way, which prints to two files: stdout and stderr."""
 
     def __init__(
         self, server: subprocess.Popen[str], number: int, streams: tuple[Path, Path]
@@ -101,14 +92,7 @@ class Run:
 
 
 class Forked:
-    """Starts runs.
-
-    Parameters
-    ----------
-    server : subprocess.Popen
-    folder : Path
-        For what runs print.
-    """
+    """Starts runs, which print to files in a folder."""
 
     def __init__(self, server: subprocess.Popen[str], folder: Path) -> None:
         self._server, self._folder, self._n_started = server, folder, 0
