@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_up import absent, cells, report, run
+from made_up import absent, report, run
 
 from bench import records
 from bench.__main__ import _parser
@@ -20,6 +20,7 @@ from bench.records import FormatError, Result
 from bench.tables import (
     disagreement,
     exponents,
+    fastest_peer,
     page,
     per_round,
     preparation,
@@ -85,22 +86,18 @@ def test_a_round_is_a_slope_and_preparing_is_what_is_left():
     assert exponents(per_round, [10, 10], [run((0, 1)), run((0, 1))]) == []
 
 
-def test_the_panel_shows_shares_of_the_fastest_peer_case_by_case():
-    early = (
-        run((0.1, 1.1), (0.1, 1.1), contender="gpustump", rounds=(10, 110)),
-        run((1.0, 5.0), (1.0, 5.0), contender="quick to prepare", rounds=(10, 110)),
-        run((4.0, 6.0), (4.0, 6.0), contender="quick to train", rounds=(10, 110)),
+def test_the_fastest_peer_is_another_one_in_a_round_than_in_a_whole_fit():
+    how = {"rounds": (10, 110)}
+    case = (
+        run((0.1, 1.1), contender="gpustump", **how),
+        run((1.0, 5.0), contender="quick to prepare", **how),
+        run((4.0, 6.0), contender="quick to train", **how),
+        absent(),
     )
-    late = run((0.1, 1.1), contender="gpustump", rounds=(10, 110), case="late"), absent(case="late")
-    text = page(report("panel", *early, *late))
-    assert [row[2:] for row in cells(text, "A round")[1:]] == [
-        ["10 to 110", "quick to train", "20.0", "0.500 (0.500..0.500)"],
-        ["10 to 110", "-", "-", "-"],
-    ]
-    shares = cells(text, "A whole fit")[1]
-    assert shares[2:] == ["110", "quick to prepare", "5.00", "0.220 (0.220..0.220)"]
-    assert text.count("Not measured: absent (not installed).") == 1
-    assert "ms per round" not in page(report("panel", *early), only_means=True)
+    assert fastest_peer(per_round, case) is case[2]
+    assert fastest_peer(whole_fit, case) is case[1]
+    assert fastest_peer(whole_fit, (case[0], absent())) is None
+    assert "ms per round" not in page(report("panel", *case), only_means=True)
 
 
 def test_different_models_of_the_same_job_are_a_failure():

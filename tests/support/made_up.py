@@ -60,13 +60,6 @@ def report(benchmark: str, *results: Result) -> Report:
     return Report(benchmark, command, "2026-01-01T00:00:00Z", 1.0, _machine(), results)
 
 
-def cells(text: str, title: str = "") -> list[list[str]]:
-    """The rows of the table under a title, without the line below the head."""
-    under = text.partition(f"**{title}")[2].partition("\n\n")[2].partition("\n\n")[0]
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in under.splitlines()]
-    return [rows[0], *rows[2:]]
-
-
 whole_run = pytest.mark.skipif(
     os.environ.get("GPUSTUMP_TESTED_BENCHMARKS") != "all",
     reason="a whole benchmark; see --all-benchmarks",
