@@ -176,14 +176,8 @@ def compiled(text: str, *options: str) -> Path:
 class OnCpu:
     """A `CudaDevice` without a device; memory maps count as the host's memory.
 
-    Parameters
-    ----------
-    threads : int
-        Of every block, whatever the launch asks for; fewer if it asks for fewer.
-    n_bytes : int
-        The memory that it pretends to have.
-    most_shared : int
-        As `CudaDevice.most_shared`.
+    Every block has so many threads, whatever the launch asks for, or fewer if it asks for fewer.
+    `n_bytes` is the memory that it pretends to have.
     """
 
     name = "cuda:0"
@@ -200,27 +194,21 @@ class OnCpu:
         self.most_shared = most_shared
         votes = ("discrete", "real", "newton")
         self._shared_of_threads = {
-            "advance": layout.SUMS.itemsize,
+            **dict.fromkeys(("follow_exponentials", "begin_softmax"), layout.SUMS.itemsize),
             **{f"follow_{loss}": layout.SUMS.itemsize for loss in layout.LOSSES},
-            "follow_exponentials": layout.SUMS.itemsize,
-            "begin_softmax": layout.SUMS.itemsize,
-            "weigh": layout.BEST_EDGE.itemsize,
             **{f"weigh_{kind}": layout.BEST_EDGE.itemsize for kind in votes},
-            "list_bins": layout.BEST.itemsize,
-            "weigh_pairs": layout.SLOPES.itemsize,
-            "scan": layout.EXTREMES.itemsize,
-            "scan_pairs": layout.SLOPES.itemsize,
-            "pair_up": layout.SLOPES.itemsize,
-            "sum_pieces": layout.TRIPLE.itemsize,
             **{f"bound_{kind}": 2 * layout.TRIPLE.itemsize for kind in votes},
             **{f"scan_{kind}": 2 * layout.TRIPLE.itemsize for kind in votes},
-            "finish": layout.BEST.itemsize,
-            "finish_pairs": layout.BEST.itemsize,
-            "finish_splits": layout.BEST.itemsize,
-            "judge_int32": held_out.JUDGED_BYTES,
-            "judge_int64": held_out.JUDGED_BYTES,
-            "decide_pair": pairs.BEST_CUT_BYTES,
-            "score_pairs": pairs.BEST_CUT_BYTES,
+            **dict.fromkeys(("weigh_pairs", "scan_pairs", "pair_up"), layout.SLOPES.itemsize),
+            **dict.fromkeys(
+                ("list_bins", "finish", "finish_pairs", "finish_splits"), layout.BEST.itemsize
+            ),
+            **dict.fromkeys(("judge_int32", "judge_int64"), held_out.JUDGED_BYTES),
+            **dict.fromkeys(("decide_pair", "score_pairs"), pairs.BEST_CUT_BYTES),
+            "advance": layout.SUMS.itemsize,
+            "weigh": layout.BEST_EDGE.itemsize,
+            "scan": layout.EXTREMES.itemsize,
+            "sum_pieces": layout.TRIPLE.itemsize,
         }
         self.launched: list[str] = []
         self._noted: list[tuple[Any, ...]] = []
