@@ -21,10 +21,9 @@ GLASS = {each.name: each for each in GROUPS["glassbox"]}
 IRIS = TABLES["iris"]
 
 
-def drawn(n_samples: int = 60, n_classes: int = 3) -> Table:
-    random = np.random.default_rng(3)
-    X = random.standard_normal((n_samples, 4)).astype(np.float32)
-    return Table(X, np.arange(n_samples) % n_classes)
+DRAWN = Table(
+    np.random.default_rng(3).standard_normal((60, 4)).astype(np.float32), np.arange(60) % 3
+)
 
 
 def fake(name: str = "noter", kind: str = "Slow", **parameters) -> Contender:
@@ -77,7 +76,7 @@ def test_errors_of_quantities_are_shares_of_those_of_simple_predictions():
 
 
 def test_each_sample_is_held_out_once_in_every_shuffle_and_classes_are_shared_out():
-    classes = drawn().y
+    classes = DRAWN.y
     for y in (classes, np.arange(60.0)):
         first, second = np.split(np.asarray([*splits(y, 3, 2)]), 2)
         assert (first.sum(axis=0) == 1).all()
@@ -89,7 +88,7 @@ def test_each_sample_is_held_out_once_in_every_shuffle_and_classes_are_shared_ou
 
 def test_all_contenders_are_given_the_same_samples_in_every_fold():
     Slow.fitted.clear()
-    found = on_table(IRIS, drawn(), [fake("a"), fake("b")], options())
+    found = on_table(IRIS, DRAWN, [fake("a"), fake("b")], options())
     assert Slow.fitted[::2] == Slow.fitted[1::2]
     assert len(set(Slow.fitted)) == 4
     for own in found:
@@ -104,7 +103,7 @@ def test_all_contenders_are_given_the_same_samples_in_every_fold():
 )
 def test_a_table_ends_for_all_once_one_has_used_its_time_and_each_sample_was_held_out(how, n_folds):
     who = [fake(), fake("slow", preparing=0.2), fake("refuser", "Refuser")]
-    found = on_table(IRIS, drawn(), who, options(shuffles=2, **how))
+    found = on_table(IRIS, DRAWN, who, options(shuffles=2, **how))
     reason = "ValueError: no such data, please"
     done = [(own.contender, own.n_turns, own.reason) for own in found]
     assert done == [("noter", n_folds, None), ("slow", n_folds, None), ("refuser", 0, reason)]

@@ -128,25 +128,13 @@ def test_a_file_comes_back_and_a_result_needs_values_or_a_reason(tmp_path):
         records.read(path)
 
 
-def plans_of(command: str):
-    return planned(_parser().parse_args(command.split()))
-
-
-def test_the_panel_has_every_family_at_two_sizes_early_and_late():
-    found = {
-        (plan.name.partition(" ")[0], entry.data.args[0], entry.rounds)
-        for plan in plans_of("panel --shrink 10000")
-        for entry in plan.entries
-    }
-    for family in FAMILIES:
-        for size in ("large", "small"):
-            assert {(size, family, (10, 100)), (f"{size}-late", family, (100, 1000))} <= found
-            assert (f"squared-{size}", f"{family}-quantity", (10, 100)) in found
-    for plan in plans_of("panel --cases cuda-large cuda cuda-late --shrink 10000"):
-        names = [entry.contender.name for entry in plan.entries]
-        assert len(names) == 8
-        assert {"gpustump cuda real", "XGBoost cuda, CuPy arrays"} <= {*names}
-    assert plan.entries[0].data.args == ("noise", 500, 100)
+def test_a_case_of_the_panel_is_planned_for_each_of_its_data_and_may_be_shrunk():
+    options = _parser().parse_args(["panel", "--cases", "small", "cuda", "--shrink", "10000"])
+    *of_families, last = planned(options)
+    assert [plan.entries[0].data.args[0] for plan in of_families] == [*FAMILIES]
+    assert {entry.rounds for plan in of_families for entry in plan.entries} == {(10, 100)}
+    assert last.entries[0].data.args == ("noise", 500, 100)
+    assert "XGBoost cuda, CuPy arrays" in [entry.contender.name for entry in last.entries]
 
 
 @pytest.fixture(scope="module")
@@ -155,8 +143,7 @@ def data(tmp_path_factory):
 
 
 def played(data, estimator: str, limit: float = 60.0, **how) -> Result:
-    threads = how.pop("threads", None)
-    contender = Contender("x", ("fake_estimators",), estimator, how, threads=threads)
+    contender = Contender("x", ("fake_estimators",), estimator, how)
     worker = Worker("one", Entry(contender, lambda: None, (1, 6), 1), data, limit)
     try:
         (found,) = take_turns([worker], 1, 60.0)
