@@ -78,16 +78,19 @@ def _plain(kind: str, n_classes: int) -> Recipe:
     return Recipe(lambda: KINDS[kind](n_estimators=8), drawn(n_classes, missing=0.1))
 
 
-def _of(make: Callable[..., Any], n_classes: int = 2, **parameters: Any) -> Recipe:
+def _of(
+    make: Callable[..., Any],
+    n_classes: int = 2,
+    *,
+    given: Mapping[str, Any] | None = None,
+    **how: Any,
+) -> Recipe:
+    """With weights, some of which are 0; a feature that is categorical has five categories."""
     X, y = drawn(n_classes, n_samples=300, missing=0.1)
+    for feature in how.get("categorical_features", ()):
+        X[:, feature] = np.digitize(X[:, feature], [-1.0, -0.3, 0.4, 1.0]) * 7 % 5
     weights = np.random.default_rng(1).integers(0, 4, len(y)) * 0.7
-    return Recipe(lambda: make(**parameters), (X, y, weights))
-
-
-def _categorical(kind: str, n_classes: int = 2) -> Recipe:
-    X, y = drawn(n_classes, n_samples=300, missing=0.1)
-    X[:, 0] = np.digitize(X[:, 0], [-1.0, -0.3, 0.4, 1.0]) * 7 % 5
-    return Recipe(lambda: KINDS[kind](n_estimators=8, categorical_features=[0]), (X, y))
+    return Recipe(lambda: make(**how), (X, y, weights), given or {})
 
 
 def _quantity(make: Callable[..., Any], **parameters: Any) -> Recipe:
@@ -110,13 +113,9 @@ def _watching(make: Callable[..., Any], n_classes: int = 2, **parameters: Any) -
     return Recipe(lambda: make(n_estimators=60, n_iter_no_change=3, **parameters), data, held)
 
 
-def _known(make: Callable[..., Any], **parameters: Any) -> Recipe:
-    X, y = drawn(2, n_samples=200)
-    known = {"init_score": np.random.default_rng(3).normal(size=200)}
-    return Recipe(lambda: make(n_estimators=8, **parameters), (X, y), known)
-
-
 STOPS = {"n_iter_no_change": 3, "random_state": 2}
+CATEGORIES = {"categorical_features": [0], "n_estimators": 8}
+KNOWN = {"init_score": np.random.default_rng(3).normal(size=300)}
 
 FITS: dict[str, Recipe] = {
     **{
@@ -126,9 +125,9 @@ FITS: dict[str, Recipe] = {
         for kind, n_classes in CASES
     },
     "intervals": _of(AdaBoostClassifier, weak_learner="interval", n_estimators=8),
-    "categories": _categorical("discrete"),
-    "categories, newton": _categorical("newton"),
-    "categories, shared": _categorical("real-shared", 3),
+    "categories": _of(KINDS["discrete"], **CATEGORIES),
+    "categories, newton": _of(KINDS["newton"], **CATEGORIES),
+    "categories, shared": _of(KINDS["real-shared"], 3, **CATEGORIES),
     "monotone": _of(AdaBoostClassifier, monotonic_cst=[1, -1, 0, 1], n_estimators=8),
     "monotone, newton": _of(LogitBoostClassifier, monotonic_cst=[1, -1, 0, 1], n_estimators=8),
     "class_weight": _of(LogitBoostClassifier, 3, class_weight={0: 3, 1: 0.5}, n_estimators=8),
@@ -150,8 +149,8 @@ FITS: dict[str, Recipe] = {
     "X_val": _watching(AdaBoostClassifier),
     "X_val, 3 classes": _watching(LogitBoostClassifier, 3, multi_class="one_vs_rest"),
     "X_val, bags": _watching(LogitBoostClassifier, 3, n_bags=2, random_state=1),
-    "known scores": _known(LogitBoostClassifier),
-    "known scores, real": _known(AdaBoostClassifier, votes="real"),
+    "known scores": _of(LogitBoostClassifier, given=KNOWN, n_estimators=8),
+    "known scores, real": _of(AdaBoostClassifier, given=KNOWN, votes="real", n_estimators=8),
     "quantity": _quantity(StumpBoostingRegressor, n_estimators=8),
     "quantity, bags": _quantity(StumpBoostingRegressor, n_bags=2, n_estimators=20, **STOPS),
     "counts with exposures": _quantity(StumpBoostingRegressor, loss="poisson", n_estimators=8),
