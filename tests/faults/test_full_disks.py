@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 import pytest
-from command import Outcome, refusal
+from command import refusal
 from fault_counts import count
 from forked_runs import COMMAND, forks, write_table
 
@@ -36,7 +36,7 @@ def test_a_file_that_ends_while_it_is_written_keeps_the_old_one(with_kernels, tm
     for most in np.linspace(1_000, len(whole) - 1, count(3, 34)).astype(int):
         program = f"{AT_MOST.format(most)}\n{COMMAND}"
         ended = with_kernels.run(tmp_path, *WAYS[name], program=program)
-        assert refusal(Outcome(*ended)).startswith(f"--output {name}: File too large")
+        assert refusal(ended).startswith(f"--output {name}: File too large")
         assert (tmp_path / name).read_bytes() == whole
         assert {path.name for path in tmp_path.iterdir()} == {"t.npz", "known.json", name}
 
@@ -45,4 +45,4 @@ def test_a_file_that_ends_while_it_is_written_keeps_the_old_one(with_kernels, tm
 def test_a_place_where_no_file_can_be_made_is_found_before_training(with_kernels, tmp_path):
     write_table(tmp_path, 50)
     ended = with_kernels.run(tmp_path, *TRAIN, "--rounds", 10**9, "-o", "/proc/model.json")
-    assert refusal(Outcome(*ended)).startswith("--output: no file can be made in /proc: ")
+    assert refusal(ended).startswith("--output: no file can be made in /proc: ")

@@ -68,10 +68,6 @@ def assert_same(found: Answers, wanted: Answers) -> None:
         )
 
 
-def as_doubles(X: np.ndarray) -> np.ndarray:
-    return X.astype(np.float64)
-
-
 # --- C
 
 
@@ -109,7 +105,7 @@ class Compiled:
         return found
 
     def answers(self, number: int, model: StumpEnsemble, X: np.ndarray) -> Answers:
-        X = np.ascontiguousarray(as_doubles(X))
+        X = np.ascontiguousarray(X, dtype=np.float64)
         scores = np.empty((len(X), model.n_outputs), dtype=np.int64)
         assert X.shape[1] == len(model.encoding.columns)
         call = getattr(self._library, f"m{number}_all")
@@ -177,7 +173,7 @@ def by_c(model: StumpEnsemble, X: np.ndarray) -> Answers:
 
 
 def by_sqlite(model: StumpEnsemble, X: np.ndarray) -> Answers:
-    rows = [[None if x != x else x for x in row] for row in as_doubles(X).tolist()]
+    rows = [[None if x != x else x for x in row] for row in X.astype(np.float64).tolist()]
     connection = sqlite3.connect(":memory:")
     try:
         return _by_sql(connection, model, rows, "sqlite")
@@ -189,7 +185,7 @@ def by_duckdb(model: StumpEnsemble, X: np.ndarray) -> Answers:
     duckdb = pytest.importorskip("duckdb")
     with duckdb.connect() as connection:
         connection.execute("SET threads = 1")
-        return _by_sql(connection, model, as_doubles(X).tolist(), "duckdb")
+        return _by_sql(connection, model, X.astype(np.float64).tolist(), "duckdb")
 
 
 def _by_sql(connection: Any, model: StumpEnsemble, rows: list[list[Any]], dialect: str) -> Answers:

@@ -16,10 +16,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pytest
+from command import Outcome
 
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
@@ -57,14 +57,6 @@ LOADED = (
 KERNELS = "from gpustump.engines.cpu.engine import KERNELS; KERNELS.load()"
 
 
-class Ended(NamedTuple):
-    """How a run ended: its exit code (the negative number of a signal) and what it printed."""
-
-    code: int
-    out: str
-    err: str
-
-
 class Run:
     """One run, under way, which prints to two files: stdout and stderr."""
 
@@ -77,14 +69,14 @@ class Run:
         """Send a signal; a process that has ended is still known until `end` has been called."""
         os.kill(self.number, which)
 
-    def end(self, seconds: float = 300.0) -> Ended:
-        """Wait for its end; fails if it takes longer."""
+    def end(self, seconds: float = 300.0) -> Outcome:
+        """Wait for its end, fails if that is late; the code is minus the number of a signal."""
         code = _answer(self._server, {"wait": self.number}, seconds)
         if code is None:
             self.send(signal.SIGKILL)
             _answered(self._server, 60.0)
             pytest.fail(f"a run hung for {seconds} seconds; it printed {self._printed()}")
-        return Ended(code, *self._printed())
+        return Outcome(code, *self._printed())
 
     def _printed(self) -> tuple[str, str]:
         out, err = (path.read_text(errors="replace") for path in self._streams)
@@ -113,7 +105,7 @@ class Forked:
         assert number is not None
         return Run(self._server, number, streams)
 
-    def run(self, folder: Path, *arguments: object, program: str = COMMAND) -> Ended:
+    def run(self, folder: Path, *arguments: object, program: str = COMMAND) -> Outcome:
         """The same, to its end."""
         return self.start(folder, *arguments, program=program).end()
 
