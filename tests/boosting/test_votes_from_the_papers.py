@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from rounds import Case
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
-from vote_runs import Samples, boosting
-
-from gpustump.boosting.votes.settings import VoteSettings
+from vote_runs import boosting
 
 N_ROUNDS = 20
 
@@ -62,11 +61,9 @@ def samples_of(seed: int, n_classes: int) -> tuple[np.ndarray, np.ndarray, np.nd
 Rounds = Iterator[tuple[Part, np.ndarray]]
 
 
-def check(settings: VoteSettings, samples: Samples, expected: Rounds) -> None:
+def check(case: Case, expected: Rounds) -> None:
     n_rounds = 0
-    for record, (part, votes) in zip(
-        boosting(settings, samples, n_rounds=N_ROUNDS), expected, strict=False
-    ):
+    for record, (part, votes) in zip(boosting(case, n_rounds=N_ROUNDS), expected, strict=False):
         n_rounds += 1
         assert record.stump.feature == part.feature, n_rounds
         assert record.stump.threshold == pytest.approx(part.threshold, rel=1e-12), n_rounds
@@ -124,14 +121,14 @@ def test_real_votes_are_those_of_confidence_rated_adaboost(seed):
     X, classes, weights = samples_of(seed, 2)
     y = 2.0 * classes - 1.0
     expected = confidence_rated(X, y[:, np.newaxis], weights)
-    check(VoteSettings("real"), Samples(X, y, weights, 1), expected)
+    check(Case(X, y, weights, votes="real"), expected)
 
 
 @pytest.mark.parametrize("votes", ["real", "discrete"])
 def test_shared_votes_are_those_of_adaboost_mh(votes):
     X, y, weights = samples_of(3, 4)
     expected = confidence_rated(X, labels_of(y, 4), weights, is_real=votes == "real")
-    check(VoteSettings(votes), Samples(X, y, weights, 4), expected)
+    check(Case(X, y, weights, votes=votes, n_outputs=4), expected)
 
 
 def logitboost(X: np.ndarray, y: np.ndarray, weights: np.ndarray, rate: float) -> Rounds:
@@ -166,8 +163,8 @@ def squared_error(part: Part, z: np.ndarray, w: np.ndarray) -> float:
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_newton_votes_of_two_classes_are_logitboosts_least_squares_fits(seed):
     X, y, weights = samples_of(seed, 2)
-    samples = Samples(X, 2.0 * y - 1.0, weights, 1)
-    check(VoteSettings("newton", 0.5), samples, logitboost(X, y, weights, 0.5))
+    case = Case(X, 2.0 * y - 1.0, weights, learning_rate=0.5, votes="newton")
+    check(case, logitboost(X, y, weights, 0.5))
 
 
 def softmax_newton(
@@ -197,8 +194,8 @@ def softmax_newton(
 @pytest.mark.parametrize(("n_classes", "l2"), [(3, 1.0), (4, 0.3), (5, 10.0)])
 def test_newton_votes_of_several_classes_are_newton_steps_of_the_softmax_loss(n_classes, l2):
     X, y, weights = samples_of(n_classes, n_classes)
-    samples = Samples(X, y, weights, n_classes)
-    check(VoteSettings("newton", 0.4, l2), samples, softmax_newton(X, y, weights, 0.4, l2))
+    how = {"learning_rate": 0.4, "votes": "newton", "l2": l2, "n_outputs": n_classes}
+    check(Case(X, y, weights, **how), softmax_newton(X, y, weights, 0.4, l2))
 
 
 @pytest.mark.parametrize(("rate", "l2"), [(0.3, 1.0), (1.0, 0.1)])
@@ -208,8 +205,8 @@ def test_newton_votes_are_the_trees_of_depth_one_that_xgboost_grows(rate, l2):
     for load in (load_breast_cancer, load_wine, load_diabetes):
         X, y = load(return_X_y=True)
         X, y = X.astype(np.float32), (y > np.mean(y)).astype(int)
-        samples = Samples(X, 2.0 * y - 1.0, np.ones(len(y)), 1)
-        run = boosting(VoteSettings("newton", rate, l2), samples, n_rounds=N_ROUNDS)
+        case = Case.of(X, 2.0 * y - 1.0, learning_rate=rate, votes="newton", l2=l2)
+        run = boosting(case, n_rounds=N_ROUNDS)
         trees = xgboost_trees(X, y, rate, l2)
         for number, (record, tree) in enumerate(zip(run, trees, strict=True)):
             (feature, threshold, *leaves), split = tree, record.stump

@@ -11,13 +11,12 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+from audited_fits import Interrupted, Interrupting
 from clusters import (
-    Interrupted,
     check_equal,
     clone,
     cut,
     fitted_here,
-    interrupting,
     lose_at,
     sizes_of,
 )
@@ -181,7 +180,7 @@ def test_unknown_categories_count_as_missing_in_rows_to_watch_and_lazily_predict
 def test_a_fit_goes_on_from_the_checkpoint_of_one_machine(threads, tmp_path):
     estimator, made = clone(ADA).set_params(checkpoint=tmp_path / "run.json"), list[Any]()
     with pytest.raises(Interrupted):
-        fitted_here(clone(estimator).set_params(callback=interrupting(3)), (FRAME, Y))
+        fitted_here(clone(estimator).set_params(callback=Interrupting(4)), (FRAME, Y))
     dask.fit(estimator.set_params(callback=made.append), *parted(FRAME, Y), client=threads)
     check_equal(estimator, fitted_here(ADA, (FRAME, Y)))
     assert made[0].number > 1

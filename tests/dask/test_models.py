@@ -18,17 +18,16 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+from audited_fits import Interrupted, Interrupting
 from awkward_tables import made
 from classifiers import drawn
 from clusters import (
     WATCHED,
-    Interrupted,
     check_equal,
     clone,
     cut,
     fitted,
     fitted_here,
-    interrupting,
     spread,
 )
 
@@ -286,11 +285,11 @@ def test_a_fit_goes_on_from_a_checkpoint_on_another_cluster_and_on_one_machine(
     path, made = tmp_path / "run.json", list[Any]()
     keeping = clone(estimator).set_params(checkpoint=path)
     for after, seed in ((3, 0), (2, 1)):
-        stopped = clone(keeping).set_params(callback=interrupting(after))
+        stopped = clone(keeping).set_params(callback=Interrupting(after + 1))
         with pytest.raises(Interrupted):
             fitted(threads, stopped, data, watched, seed=seed)
     with pytest.raises(Interrupted):
-        fitted_here(clone(keeping).set_params(callback=interrupting(2)), data, watched)
+        fitted_here(clone(keeping).set_params(callback=Interrupting(3)), data, watched)
     before = path.read_bytes()
     there = fitted(threads, keeping.set_params(callback=made.append), data, watched, seed=2)
     assert made[0].number == (1 if name == "drawn seeds" else 8)

@@ -26,8 +26,6 @@ from gain_oracle import (
     Regions,
     best,
     candidates,
-    exact_newton_level,
-    exact_real_level,
     exact_score_of,
     newton_level,
     problem_of,
@@ -67,10 +65,9 @@ def order_of(objective: Objective, problem: Problem, *, exactly: bool = False) -
         return None
     if objective.gain == "discrete":  # the heavier side votes +1
         return Order(lambda pair: pair[0], objective.monotone)
-    if objective.gain == "real":
-        level = exact_real_level(problem) if exactly else real_level(problem)
-    else:
-        level = exact_newton_level(objective.l2) if exactly else newton_level(objective.l2)
+    number = Fraction if exactly else float
+    is_real = objective.gain == "real"
+    level = real_level(problem, number) if is_real else newton_level(objective.l2, number)
     return Order(level, objective.monotone)
 
 

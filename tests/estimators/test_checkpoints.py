@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from audited_fits import FITS, facts_of
+from audited_fits import FITS, Interrupted, Interrupting, facts_of
 from classifiers import drawn
 from forged_files import forged
 from sklearn.base import clone
@@ -35,23 +35,6 @@ def _data(n_classes: int = 2) -> tuple[tuple[np.ndarray, ...], dict[str, np.ndar
     weights = np.random.default_rng(1).integers(0, 3, 160) * 0.7
     watched = {"X_val": X[120:], "y_val": y[120:], "sample_weight_val": weights[120:] + 0.1}
     return (X[:120], y[:120], weights[:120]), watched
-
-
-class Interrupted(BaseException):
-    """Ends a fit in the middle."""
-
-
-class Interrupting:
-    """A callback that raises an error at the round of a given number, counted from 1."""
-
-    def __init__(self, at: int, error: type[BaseException] = Interrupted) -> None:
-        self.seen: list[Any] = []
-        self._at, self._error = at, error
-
-    def __call__(self, record: Any) -> None:
-        self.seen.append(record)
-        if len(self.seen) == self._at:
-            raise self._error
 
 
 def _rounds_in(path: Path) -> int:

@@ -9,7 +9,7 @@ import exported
 import numpy as np
 import pytest
 from exported import Answers, assert_same, expected
-from exported_columns import NAMES, frame, number_of, rows
+from exported_columns import NAMES, frame, rows, rows_of_numbers
 
 from gpustump import StumpEnsemble
 
@@ -29,23 +29,17 @@ def wanted(column_models: dict[str, StumpEnsemble]) -> dict[int, Answers]:
 def test_c_finds_the_code_of_text(model, wanted, tmp_path):
     library = exported.Compiled([model], tmp_path)
     text = [1, 2, 7]
-    X = np.asarray(
-        [
-            [
-                library.code(0, place, value) if place in text else number_of(value)
-                for place, value in enumerate(row)
-            ]
-            for row in rows()
-        ],
-        dtype=np.float64,
-    )
-    assert_same(library.answers(0, model, X), wanted[id(model)])
+    X = [
+        [library.code(0, at, value) if at in text else value for at, value in enumerate(row)]
+        for row in rows_of_numbers()
+    ]
+    assert_same(library.answers(0, model, np.asarray(X, float)), wanted[id(model)])
     assert math.isnan(library.code(0, 0, "blue"))  # no column of text
 
 
 def test_onnx_takes_text_as_an_input_of_its_own(model, wanted):
     session = exported.session(model, "float64")
-    numbers = [[number_of(row[k]) for k in (0, 3, 4, 5, 6)] for row in rows()]
+    numbers = [[row[k] for k in (0, 3, 4, 5, 6)] for row in rows_of_numbers()]
     text = [["" if row[k] is None else row[k] for k in (1, 2, 7)] for row in rows()]
     given = {"X": np.asarray(numbers, dtype=np.float64), "text": np.asarray(text, dtype=object)}
     labels, probabilities, scores = session.run(None, given)

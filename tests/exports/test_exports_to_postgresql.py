@@ -136,7 +136,7 @@ def _answers_as_the_model(server: Server, case: numbers.Case) -> None:
     model, X = case
     names = model.feature_names or [f"x{j}" for j in range(model.n_features)]
     table = ", ".join(f"{exported.quoted_name(own)} DOUBLE PRECISION" for own in names)
-    found = server.answers(model, table, exported.as_doubles(X).tolist())
+    found = server.answers(model, table, X.astype(np.float64).tolist())
     assert_same(found, expected(model, X))
 
 

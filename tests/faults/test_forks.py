@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from fault_counts import ALL, count
+from fault_counts import count
 from forked_runs import Forked, forks
 
 pytest.importorskip("numba")
@@ -73,14 +73,6 @@ assert os.read(pipe[0], 64).decode() == digest()
 print("done", digest())
 """
 
-BY_LOKY = """
-import joblib
-expected = digest()
-found = joblib.Parallel(2)(joblib.delayed(digest)(number) for number in range(4))
-assert set(found) == {expected}
-print("done", expected)
-"""
-
 
 def done(runs: Forked, program: str, folder: Path, *arguments: object) -> None:
     ended = runs.start(folder, *arguments, program=COMMON + program).end(300.0)
@@ -98,8 +90,3 @@ def test_a_child_of_a_process_with_threads_fits_the_same_model_and_ends(
 def test_a_fork_while_kernels_are_loaded_waits_for_them(without_kernels, tmp_path):
     for number in range(count(1, 10)):
         done(without_kernels, WHILE_KERNELS_ARE_LOADED, tmp_path, 1, 0.05 * number + 0.1)
-
-
-@pytest.mark.skipif(not ALL, reason="each process loads the kernels anew; see --all-faults")
-def test_processes_of_joblib_fit_the_same_model(with_kernels, tmp_path):
-    done(with_kernels, BY_LOKY, tmp_path, 1)

@@ -13,10 +13,9 @@ import signal
 import sys
 import time
 
-import numpy as np
 import pytest
 from fault_counts import count
-from forked_runs import COMMAND, forks, rounds_in, wait_until
+from forked_runs import COMMAND, forks, rounds_in, wait_until, write_table
 
 pytestmark = [forks, pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")]
 
@@ -93,36 +92,22 @@ for kind in ["discrete"] if cold else make:
     time.sleep(0.05)
     classifier, labels = make[kind]()
     again = classifier.fit(X, labels).model_.digest()
+    if not cold:
+        wholes.append(again == expected)
     found[kind] = [n_hit, all(wholes), again]
 print(json.dumps([found, sorted({thread.name for thread in threading.enumerate()})]))
 """
 
 
-def digests() -> dict[str, str]:
-    """The same fits in a process where nobody interrupts them."""
-    before: dict[str, object] = {"__name__": "fits"}
-    given, sys.argv = sys.argv, ["", "0", "warm", "0"]
-    try:
-        exec(FITS.partition("\nfound = {}")[0], before)
-    finally:
-        sys.argv = given
-    found = {}
-    for kind, make in before["make"].items():  # type: ignore[attr-defined]
-        classifier, labels = make()
-        found[kind] = classifier.fit(before["X"], labels).model_.digest()
-    return found
-
-
 def test_an_interrupted_fit_ends_and_the_next_one_gives_the_same_model(with_kernels, tmp_path):
-    expected, n_times = digests(), count(4, 100)
+    n_times = count(4, 100)
     for part in range(0, n_times, 20):
         given = min(20, n_times - part), "warm", part
         ended = with_kernels.start(tmp_path, *given, program=FITS).end(300.0)
         assert ended.code == 0, ended.err
         found, threads = json.loads(ended.out)
-        for kind, (n_made, whole, digest) in found.items():
-            assert whole, kind
-            assert digest == expected[kind]
+        for kind, (n_made, are_whole, _) in found.items():
+            assert are_whole, kind
             assert n_made > 0, kind
         assert set(threads) <= {"MainThread", "gpustump", "gpustump loads"}
 
@@ -130,14 +115,17 @@ def test_an_interrupted_fit_ends_and_the_next_one_gives_the_same_model(with_kern
 def test_a_fit_that_is_interrupted_while_kernels_are_loaded_works_the_next_time(
     without_kernels, tmp_path
 ):
+    """As in the first process, where nobody interrupts it."""
     pytest.importorskip("numba")
-    expected = digests()["discrete"]
-    for number in range(count(1, 20)):
-        ended = without_kernels.start(tmp_path, 4, "cold", number, program=FITS).end(300.0)
+    digests = set()
+    for number in range(1 + count(1, 20)):
+        given = 4 if number else 0, "cold", number
+        ended = without_kernels.start(tmp_path, *given, program=FITS).end(300.0)
         assert ended.code == 0, ended.err
         ((*_, digest),) = json.loads(ended.out)[0].values()
-        assert digest == expected
+        digests.add(digest)
         assert "does not work" not in ended.err
+    assert len(digests) == 1
 
 
 TRAIN = ("train", "t.npz", "--target", "y", "--rounds", 1_500, "--jobs", 2)
@@ -158,9 +146,7 @@ cli._run = begun
 
 
 def test_the_command_ends_with_130_and_one_line_wherever_it_is_interrupted(with_kernels, tmp_path):
-    draw = np.random.default_rng(0)
-    X = draw.normal(size=(3_000, 5))
-    np.savez(tmp_path / "t.npz", X=X, y=(X[:, 0] > 0).astype(int))
+    write_table(tmp_path, 3_000, 5)
     started = time.monotonic()
     assert with_kernels.run(tmp_path, *TRAIN).code == 0
     usual, model = time.monotonic() - started, tmp_path / "model.json"
@@ -228,9 +214,7 @@ RunLog.note = slow
 def test_after_a_signal_the_same_command_goes_on_to_the_model_of_an_uninterrupted_run(
     without_kernels, tmp_path
 ):
-    draw = np.random.default_rng(3)
-    X = draw.normal(size=(200, 3))
-    np.savez(tmp_path / "t.npz", X=X, y=(X[:, 0] + draw.normal(size=200) > 0).astype(int))
+    write_table(tmp_path, 200)
     train = ("train", "t.npz", "--target", "y", "--rounds", 150, "--device", "cpu")
     reference = "import os\nos.environ['GPUSTUMP_KERNELS'] = 'reference'\n"  # it loads nothing
     assert without_kernels.run(tmp_path, *train, program=reference + COMMAND).code == 0

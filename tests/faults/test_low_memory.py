@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fault_counts import count
-from forked_runs import COMMAND, KERNELS, LOADED, Forked, forked, forks
+from forked_runs import COMMAND, KERNELS, LOADED, Forked, forked, forks, write_table
 
 pytest.importorskip("numba")
 pytestmark = [
@@ -100,10 +100,8 @@ def test_where_the_kernels_have_no_room_the_reference_trains(without_kernels, tm
 
 
 def test_a_command_with_too_little_memory_is_one_line(runs, tmp_path):
-    draw = np.random.default_rng(0)
-    X = draw.normal(size=(30_000, 12))
+    write_table(tmp_path, 30_000, 12)
     table = tmp_path / "t.npz"
-    np.savez(table, X=X, y=(X[:, 0] > 0).astype(int))
     train = ("train", table, "--target", "y", "--rounds", 5)
     assert runs.run(tmp_path, *train, "--quiet").code == 0
     predict = ("predict", tmp_path / "model.json", table, "-o", "result.csv")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import replace
 
@@ -10,7 +9,7 @@ import golden_models
 import numpy as np
 import pytest
 from forged_files import document_of, refusal_of
-from golden_models import FOLDER, KINDS
+from golden_models import KINDS
 
 from gpustump import StumpEnsemble
 from gpustump.learners.kinds import OfCategories
@@ -25,11 +24,10 @@ NAMES = sorted(KINDS)
 
 def loaded(name: str) -> tuple[StumpEnsemble, np.ndarray]:
     """A model of every kind, and rows at its thresholds."""
-    path = FOLDER / f"{name}.json"
-    rows = golden_models.rows_for(json.loads(path.read_text()))
+    model, rows = golden_models.loaded(name)
     random = np.random.default_rng(3)
     mixed = np.stack([random.choice(column, 100) for column in rows.T], axis=1)
-    return StumpEnsemble.load(path), np.vstack([rows, mixed])
+    return model, np.vstack([rows, mixed])
 
 
 def main_effects(model: StumpEnsemble, X: np.ndarray) -> np.ndarray:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import csv
-import json
 import warnings
 
-import golden_models
 import numpy as np
 import polars
 import pytest
-from golden_models import COMMANDS, FOLDER, recorded
+from golden_models import COMMANDS, TABLE, loaded, recorded
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.metrics import accuracy_score, log_loss, mean_absolute_error, root_mean_squared_error
 
@@ -48,13 +46,11 @@ def cancer():
 def test_scores_of_all_recorded_models_are_those_of_predict_to_the_last_bit(browser):
     random, n_rows = np.random.default_rng(0), 0
     for name in recorded():
-        model = StumpEnsemble.load(FOLDER / f"{name}.json")
+        model, X = loaded(name)
         if name in COMMANDS:
-            X = golden_models.features_of_table(model)
             X = X[random.integers(0, len(X), 120)]
         else:
-            rows = golden_models.rows_for(json.loads((FOLDER / f"{name}.json").read_text()))
-            X = np.vstack([rows, np.stack([random.choice(own, 100) for own in rows.T], 1)])
+            X = np.vstack([X, np.stack([random.choice(own, 100) for own in X.T], 1)])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             browser.open(page(model, X))
@@ -184,11 +180,11 @@ def test_typing_values_gives_the_scores_of_predict_and_flips_flip(browser, cance
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_dates_words_and_truths_can_be_chosen(browser, name, tmp_path):
-    model = StumpEnsemble.load(FOLDER / f"{name}.json")
-    browser.open(page(model, golden_models.features_of_table(model)))
+    model, X = loaded(name)
+    browser.open(page(model, X))
     browser.tab("What if")
     names, n_changed = browser.run("return gpustump.columns.map((own) => own.name)"), 0
-    head, first, *_ = csv.reader(golden_models.TABLE.read_text().splitlines())
+    head, first, *_ = csv.reader(TABLE.read_text().splitlines())
     row = dict(zip(head, first, strict=True))
     for column, text in (
         *[("day", "2021-03-04"), ("day", ""), ("day", "1950-12-31"), ("place", "Köln")],

@@ -29,17 +29,12 @@ def mirrored(
     return X.astype(np.float32), y
 
 
-_ROUNDING = 1e-11
-"""Of a share, in the oracle."""
-
-
 def limit_of_round(objective: Objective, totals: Totals) -> Limit | None:
     """What the constraints of a search with one output allow in a round, whatever the votes."""
     if objective.monotone is None or not objective.has_signs:
         return limit_of(objective, totals.weight, totals.n_samples)
-    return Limit(
-        lambda sums: sums.gradient, np.asarray(objective.monotone)
-    )  # the heavier side votes +1
+    # The heavier side votes +1.
+    return Limit(lambda sums: sums.gradient, np.asarray(objective.monotone))
 
 
 def scores_of_cuts(
@@ -47,14 +42,8 @@ def scores_of_cuts(
 ) -> np.ndarray:
     """What the cuts behind all but the last sample of an order are worth.
 
-    Parameters
-    ----------
-    planes : ndarray (n_planes, n_samples) of int64
-    outside : ndarray (n_planes, 3) of int64
-        Sums over what lies before the samples, behind them, and over what is missing.
-    objective : Objective
-    limit : Limit, optional
-        Of one feature.
+    `outside` (n_planes, 3) are sums over what lies before the samples, behind them, and over what
+    is missing. A limit is that of one feature.
     """
     total = planes.sum(axis=1)
     left = np.cumsum(planes, axis=1)[:, :-1]
@@ -80,27 +69,11 @@ def _sums(planes: np.ndarray, objective: Objective) -> list[Sums]:
 def cuts_of_feature(
     x: np.ndarray, planes: np.ndarray, objective: Objective, limit: Limit | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """A feature's samples in their order.
+    """A feature's samples in their order, from its values.
 
-    Parameters
-    ----------
-    x : ndarray (n_samples,)
-        The feature's values.
-    planes : ndarray (n_planes, n_samples) of int64
-    objective : Objective
-    limit : Limit, optional
-        Of this feature.
-
-    Returns
-    -------
-    own : ndarray (n_planes, n_present) of int64
-        The planes of the samples whose value is not missing.
-    scores : ndarray (n_present - 1,)
-        What the cuts behind all but the last of them are worth.
-    is_cut : ndarray (n_present - 1,) of bool
-        Whether the next value is another one.
-    missing : ndarray (n_planes,) of int64
-        Sums over the samples whose value is missing.
+    Returns the planes of the samples that have a value, (n_planes, n_present); for all but the last
+    of them what the cut behind it is worth, and whether the next value is another one; and the sums
+    over the samples whose value is missing.
     """
     order = np.argsort(x, kind="stable")[: np.count_nonzero(x == x)]
     own, x = planes[:, order], x[order]
@@ -116,16 +89,8 @@ def check_shares(
 ) -> None:
     """At no cut is the share of the positive or negative sum further ahead than `ahead` allows.
 
-    Parameters
-    ----------
-    planes : ndarray (n_planes, n_inside) of int64
-        Of the samples of a bin.
-    cuts : ndarray of int64
-        The samples behind which the cuts lie.
-    ahead : ndarray (2 * n_outputs,) of float64
-        For each output, how far the share of the positive sum may be ahead, and that of the
-        negative one.
-    objective : Objective
+    Planes are those of the samples of a bin, cuts lie behind some of these. `ahead` has two numbers
+    for each output: how far the positive sum's share may be ahead, and the negative one's.
     """
     stride = 4 if objective.gain == "newton" else 2
     for k in range(objective.n_outputs):
@@ -135,4 +100,4 @@ def check_shares(
             )
         for by, more in zip(ahead[2 * k : 2 * k + 2], (1, -1), strict=True):
             lead = np.nan_to_num(more * (positive - negative), nan=-1.0).max()
-            assert lead <= by + _ROUNDING
+            assert lead <= by + 1e-11  # shares are rounded here, too

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
-from classifiers import KINDS, drawn
+from classifiers import CASES, KINDS, SHARED, drawn
 
 from gpustump import (
     AdaBoostClassifier,
@@ -43,29 +43,54 @@ class Recipe(NamedTuple):
         return Fit(classifier, self.data, self.more)
 
 
-def facts_of(estimator: Any) -> tuple[Any, ...]:
+def facts_of(estimator: Any) -> Mapping[str, Any]:
     """All that a fit learns, for comparisons to the last bit."""
-    return (
-        *(estimator.model_.digest(), estimator.model_.bags, estimator.rounds_),
-        *(estimator.stop_reasons_, estimator.n_iter_),
-        *(estimator.held_out_scores_, estimator.held_out_errors_),
-    )
+    model = estimator.model_
+    names = ("rounds_", "n_iter_", "stop_reasons_", "held_out_scores_", "held_out_errors_")
+    return {name: getattr(estimator, name) for name in (*names, "evals_result_")} | {
+        "digest": model.digest(),
+        "bags": model.bags,
+        "missing": model.missing_learnt,
+        "encoding": model.details.get("encoding"),
+        "classes": list(getattr(estimator, "classes_", ())),
+        "categorical": list(getattr(estimator, "is_categorical_", ())),
+    }
+
+
+class Interrupted(BaseException):
+    """Ends a fit in the middle."""
+
+
+class Interrupting:
+    """A callback that raises an error at the round of a given number, counted from 1."""
+
+    def __init__(self, at: int, error: type[BaseException] = Interrupted) -> None:
+        self.seen: list[Any] = []
+        self._at, self._error = at, error
+
+    def __call__(self, record: Any) -> None:
+        self.seen.append(record)
+        if len(self.seen) == self._at:
+            raise self._error
 
 
 def _plain(kind: str, n_classes: int) -> Recipe:
     return Recipe(lambda: KINDS[kind](n_estimators=8), drawn(n_classes, missing=0.1))
 
 
-def _of(make: Callable[..., Any], n_classes: int = 2, **parameters: Any) -> Recipe:
+def _of(
+    make: Callable[..., Any],
+    n_classes: int = 2,
+    *,
+    given: Mapping[str, Any] | None = None,
+    **how: Any,
+) -> Recipe:
+    """With weights, some of which are 0; a feature that is categorical has five categories."""
     X, y = drawn(n_classes, n_samples=300, missing=0.1)
+    for feature in how.get("categorical_features", ()):
+        X[:, feature] = np.digitize(X[:, feature], [-1.0, -0.3, 0.4, 1.0]) * 7 % 5
     weights = np.random.default_rng(1).integers(0, 4, len(y)) * 0.7
-    return Recipe(lambda: make(**parameters), (X, y, weights))
-
-
-def _categorical(kind: str, n_classes: int = 2) -> Recipe:
-    X, y = drawn(n_classes, n_samples=300, missing=0.1)
-    X[:, 0] = np.digitize(X[:, 0], [-1.0, -0.3, 0.4, 1.0]) * 7 % 5
-    return Recipe(lambda: KINDS[kind](n_estimators=8, categorical_features=[0]), (X, y))
+    return Recipe(lambda: make(**how), (X, y, weights), given or {})
 
 
 def _quantity(make: Callable[..., Any], **parameters: Any) -> Recipe:
@@ -88,28 +113,21 @@ def _watching(make: Callable[..., Any], n_classes: int = 2, **parameters: Any) -
     return Recipe(lambda: make(n_estimators=60, n_iter_no_change=3, **parameters), data, held)
 
 
-def _known(make: Callable[..., Any], **parameters: Any) -> Recipe:
-    X, y = drawn(2, n_samples=200)
-    known = {"init_score": np.random.default_rng(3).normal(size=200)}
-    return Recipe(lambda: make(n_estimators=8, **parameters), (X, y), known)
-
-
 STOPS = {"n_iter_no_change": 3, "random_state": 2}
+CATEGORIES = {"categorical_features": [0], "n_estimators": 8}
+KNOWN = {"init_score": np.random.default_rng(3).normal(size=300)}
 
 FITS: dict[str, Recipe] = {
-    "discrete": _plain("discrete", 2),
-    "discrete of 3 classes": _plain("discrete", 3),
-    "discrete-shared": _plain("discrete-shared", 3),
-    "real": _plain("real", 2),
-    "real of 3 classes": _plain("real", 3),
-    "real-shared": _plain("real-shared", 3),
-    "newton": _plain("newton", 2),
-    "newton of 3 classes": _plain("newton", 3),
-    "newton-shared": _plain("newton-shared", 3),
+    **{
+        kind if n_classes == 2 or kind in SHARED else f"{kind} of 3 classes": _plain(
+            kind, n_classes
+        )
+        for kind, n_classes in CASES
+    },
     "intervals": _of(AdaBoostClassifier, weak_learner="interval", n_estimators=8),
-    "categories": _categorical("discrete"),
-    "categories, newton": _categorical("newton"),
-    "categories, shared": _categorical("real-shared", 3),
+    "categories": _of(KINDS["discrete"], **CATEGORIES),
+    "categories, newton": _of(KINDS["newton"], **CATEGORIES),
+    "categories, shared": _of(KINDS["real-shared"], 3, **CATEGORIES),
     "monotone": _of(AdaBoostClassifier, monotonic_cst=[1, -1, 0, 1], n_estimators=8),
     "monotone, newton": _of(LogitBoostClassifier, monotonic_cst=[1, -1, 0, 1], n_estimators=8),
     "class_weight": _of(LogitBoostClassifier, 3, class_weight={0: 3, 1: 0.5}, n_estimators=8),
@@ -131,8 +149,8 @@ FITS: dict[str, Recipe] = {
     "X_val": _watching(AdaBoostClassifier),
     "X_val, 3 classes": _watching(LogitBoostClassifier, 3, multi_class="one_vs_rest"),
     "X_val, bags": _watching(LogitBoostClassifier, 3, n_bags=2, random_state=1),
-    "known scores": _known(LogitBoostClassifier),
-    "known scores, real": _known(AdaBoostClassifier, votes="real"),
+    "known scores": _of(LogitBoostClassifier, given=KNOWN, n_estimators=8),
+    "known scores, real": _of(AdaBoostClassifier, given=KNOWN, votes="real", n_estimators=8),
     "quantity": _quantity(StumpBoostingRegressor, n_estimators=8),
     "quantity, bags": _quantity(StumpBoostingRegressor, n_bags=2, n_estimators=20, **STOPS),
     "counts with exposures": _quantity(StumpBoostingRegressor, loss="poisson", n_estimators=8),

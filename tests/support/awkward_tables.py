@@ -151,6 +151,21 @@ def separable(rng):
     return Data(X, np.where(X[:, 2] > 0.1, 1, -1))
 
 
+WEIGHTS: dict[str, Callable[[np.random.Generator], np.ndarray]] = {
+    "weights_over_12_orders_of_magnitude": lambda rng: 10.0 ** rng.uniform(-6, 6, size=96),
+    "weights_over_600_orders_of_magnitude": lambda rng: 10.0 ** rng.uniform(-300, 300, size=96),
+    "one_dominating_sample": lambda rng: np.where(np.arange(96) == 17, 1e15, 1.0),
+    "weights_near_overflow": lambda rng: rng.uniform(1.0, 1.7, size=96) * 1e308,
+    "weights_near_underflow": lambda rng: rng.uniform(0.0, 4.0, size=96) * 2.0**-1022,
+    "float32_weights": lambda rng: rng.uniform(size=96).astype(np.float32),
+    "integer_weights": lambda rng: rng.integers(0, 5, size=96),
+}
+
+DATA |= {
+    name: lambda rng, weigh=weigh: noisy(table(rng), rng, sample_weight=weigh(rng))
+    for name, weigh in WEIGHTS.items()
+}
+
 DATA |= {
     "float64": lambda rng: noisy(table(rng), rng),
     "float32": lambda rng: noisy(table(rng).astype(np.float32), rng),
@@ -173,27 +188,6 @@ DATA |= {
     "missing": lambda rng: noisy(with_missing(table(rng), rng), rng),
     "subnormal": lambda rng: noisy(rng.integers(-6, 7, size=(96, 5)) * 5e-324, rng),
     "near_overflow": lambda rng: noisy(rng.uniform(-1.7, 1.7, size=(96, 5)) * 1e308, rng),
-    "weights_over_12_orders_of_magnitude": lambda rng: noisy(
-        table(rng), rng, sample_weight=10.0 ** rng.uniform(-6, 6, size=96)
-    ),
-    "weights_over_600_orders_of_magnitude": lambda rng: noisy(
-        table(rng), rng, sample_weight=10.0 ** rng.uniform(-300, 300, size=96)
-    ),
-    "one_dominating_sample": lambda rng: noisy(
-        table(rng), rng, sample_weight=np.where(np.arange(96) == 17, 1e15, 1.0)
-    ),
-    "weights_near_overflow": lambda rng: noisy(
-        table(rng), rng, sample_weight=rng.uniform(1.0, 1.7, size=96) * 1e308
-    ),
-    "weights_near_underflow": lambda rng: noisy(
-        table(rng), rng, sample_weight=rng.uniform(0.0, 4.0, size=96) * 2.0**-1022
-    ),
-    "float32_weights": lambda rng: noisy(
-        table(rng), rng, sample_weight=rng.uniform(size=96).astype(np.float32)
-    ),
-    "integer_weights": lambda rng: noisy(
-        table(rng), rng, sample_weight=rng.integers(0, 5, size=96)
-    ),
     "learning_rate_three": lambda rng: noisy(table(rng), rng, learning_rate=3.0),
     "no_edge_at_all": lambda rng: Data(
         np.tile([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], (8, 1)),

@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import random
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection
 from typing import Any
 
 import dask
 import dask.array as da
 import distributed
 import numpy as np
+from audited_fits import facts_of
 from sklearn.base import clone
 
 import gpustump.dask
@@ -94,20 +95,6 @@ def check_equal(there: Any, here: Any) -> None:
     assert facts_of(there) == facts_of(here)
 
 
-def facts_of(estimator: Any) -> Mapping[str, Any]:
-    """What two fits have in common if they learnt the same."""
-    model = estimator.model_
-    names = ("rounds_", "stop_reasons_", "held_out_scores_", "held_out_errors_", "evals_result_")
-    return {name: getattr(estimator, name) for name in names} | {
-        "digest": model.digest(),
-        "bags": model.bags,
-        "missing": model.missing_learnt,
-        "encoding": model.details.get("encoding"),
-        "classes": list(getattr(estimator, "classes_", ())),
-        "categorical": list(getattr(estimator, "is_categorical_", ())),
-    }
-
-
 def lose_one(client: Any, chance: random.Random, among: Collection[str] = ()) -> None:
     """Close a worker at once, one of some addresses or any, and start another one."""
     there = {name: own for name, own in client.cluster.workers.items() if own.address in among}
@@ -130,19 +117,3 @@ def lose_at(monkeypatch: Any, client: Any, moments: Collection[int], seed: int) 
         return send(self, messages)
 
     monkeypatch.setattr(Messages, "send", losing)
-
-
-class Interrupted(BaseException):
-    """Ends a fit in the middle."""
-
-
-def interrupting(after: int) -> Callable[[Any], None]:
-    """A callback that ends a fit after some rounds."""
-    seen: list[Any] = []
-
-    def callback(record: Any) -> None:
-        seen.append(record)
-        if len(seen) > after:
-            raise Interrupted
-
-    return callback

@@ -20,7 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from gpustump.engines.cuda import device, held_out, layout, pairs
+from gpustump.engines import batched_rounds, powers, quadrants
+from gpustump.engines import integer_weights as weights
+from gpustump.engines.cuda import device, held_out, layout, pairs, search, sorting, steps
+from gpustump.learners import step_table
 
 HEADER = Path(__file__).with_suffix(".hpp")
 
@@ -89,21 +92,38 @@ RECORDS = {
 }
 """The kernels' structures by name."""
 
-NUMBERS = (
-    *(f"sizeof({name})" for name in RECORDS),
-    *(f"offsetof({name}, {field})" for name, dtype in RECORDS.items()
-      for field in dtype.names or ()),
-    "SPLIT_PIECE", "PLACE_BITS", "NO_SCORE", "MISSING", "ALL_LEFT", "OF_SAMPLES", "OF_CODES",
-    "SLOTS", "LANE_BITS", "RUN", "LANES * RUN", "TOP", "FLOOR", "LEAST_PRODUCT", "MOST_CELLS",
-    "N_QUADRANTS", "NO_PAIR", "VOTE_UNIT", "LARGEST", "LARGEST_SQUARE", "UPPER_UNIT",
-    "LARGEST_SCORE", "LARGEST_EXPONENT", "PLACE_BITS_OF_EXPONENT", "sizeof(BestCut)",
-    "sizeof(Judged)",
-)  # fmt: skip
-"""Numbers on which the kernels and Python have to agree."""
-
-NUMBER = """
-extern "C" double number_{at}() {{ return double({expression}); }}
-"""
+AGREED = {
+    **{f"sizeof({name})": dtype.itemsize for name, dtype in RECORDS.items()},
+    **{f"offsetof({name}, {field})": dtype.fields[field][1] for name, dtype in RECORDS.items()
+       for field in dtype.names or ()},
+    "SPLIT_PIECE": layout.SPLIT_PIECE,
+    "PLACE_BITS": layout.PLACE_BITS,
+    "NO_SCORE": search.NO_SCORE,
+    "MISSING": sorting.MOST_BINS,
+    "ALL_LEFT": steps._ALL_LEFT,
+    "OF_SAMPLES": steps._OF_SAMPLES,
+    "OF_CODES": steps._OF_CODES,
+    "SLOTS": layout.SLOTS,
+    "LANE_BITS": layout.LANE_BITS,
+    "RUN": layout.RUN,
+    "LANES * RUN": layout.TILE_SAMPLES,
+    "TOP": weights.TOP,
+    "FLOOR": weights.FLOOR,
+    "LEAST_PRODUCT": weights.LEAST_PRODUCT,
+    "MOST_CELLS": pairs._MOST_CELLS,
+    "N_QUADRANTS": quadrants.N_QUADRANTS,
+    "NO_PAIR": pairs._NO_PAIR,
+    "VOTE_UNIT": step_table.VOTE_UNIT,
+    "LARGEST": powers.LARGEST,
+    "LARGEST_SQUARE": batched_rounds.LARGEST_SQUARE,
+    "UPPER_UNIT": 2.0**batched_rounds.LOW_BITS,
+    "LARGEST_SCORE": batched_rounds.LARGEST_SCORE,
+    "LARGEST_EXPONENT": batched_rounds.LARGEST_EXPONENT,
+    "PLACE_BITS_OF_EXPONENT": batched_rounds.PLACE_BITS,
+    "sizeof(BestCut)": pairs.BEST_CUT_BYTES,
+    "sizeof(Judged)": held_out.JUDGED_BYTES,
+}  # fmt: skip
+"""Numbers of the kernels, by their expressions in C++, and what Python takes them for."""
 
 ENDINGS = (
     "ended well",
@@ -131,10 +151,11 @@ def program(source: str, kernels: Iterable[str]) -> str:
 
 
 def build(*options: str, change: Callable[[str], str] = str) -> Path:
-    """The package's kernels, and a function for each of `NUMBERS`, as a shared library."""
+    """The package's kernels, and the numbers of `AGREED`, as a shared library."""
     source = "\n".join(change(device.source(file)) for file in device.KERNELS)
     names = [name for names in device.KERNELS.values() for name in names]
-    numbers = "".join(NUMBER.format(at=at, expression=e) for at, e in enumerate(NUMBERS))
+    values = ", ".join(f"double({expression})" for expression in AGREED)
+    numbers = f'extern "C" {{ extern const double numbers[] = {{ {values} }}; }}\n'
     return compiled(program(source, names) + numbers, *options)
 
 
@@ -155,14 +176,8 @@ def compiled(text: str, *options: str) -> Path:
 class OnCpu:
     """A `CudaDevice` without a device; memory maps count as the host's memory.
 
-    Parameters
-    ----------
-    threads : int
-        Of every block, whatever the launch asks for; fewer if it asks for fewer.
-    n_bytes : int
-        The memory that it pretends to have.
-    most_shared : int
-        As `CudaDevice.most_shared`.
+    Every block has so many threads, whatever the launch asks for, or fewer if it asks for fewer.
+    `n_bytes` is the memory that it pretends to have.
     """
 
     name = "cuda:0"
@@ -179,27 +194,21 @@ class OnCpu:
         self.most_shared = most_shared
         votes = ("discrete", "real", "newton")
         self._shared_of_threads = {
-            "advance": layout.SUMS.itemsize,
+            **dict.fromkeys(("follow_exponentials", "begin_softmax"), layout.SUMS.itemsize),
             **{f"follow_{loss}": layout.SUMS.itemsize for loss in layout.LOSSES},
-            "follow_exponentials": layout.SUMS.itemsize,
-            "begin_softmax": layout.SUMS.itemsize,
-            "weigh": layout.BEST_EDGE.itemsize,
             **{f"weigh_{kind}": layout.BEST_EDGE.itemsize for kind in votes},
-            "list_bins": layout.BEST.itemsize,
-            "weigh_pairs": layout.SLOPES.itemsize,
-            "scan": layout.EXTREMES.itemsize,
-            "scan_pairs": layout.SLOPES.itemsize,
-            "pair_up": layout.SLOPES.itemsize,
-            "sum_pieces": layout.TRIPLE.itemsize,
             **{f"bound_{kind}": 2 * layout.TRIPLE.itemsize for kind in votes},
             **{f"scan_{kind}": 2 * layout.TRIPLE.itemsize for kind in votes},
-            "finish": layout.BEST.itemsize,
-            "finish_pairs": layout.BEST.itemsize,
-            "finish_splits": layout.BEST.itemsize,
-            "judge_int32": held_out.JUDGED_BYTES,
-            "judge_int64": held_out.JUDGED_BYTES,
-            "decide_pair": pairs.BEST_CUT_BYTES,
-            "score_pairs": pairs.BEST_CUT_BYTES,
+            **dict.fromkeys(("weigh_pairs", "scan_pairs", "pair_up"), layout.SLOPES.itemsize),
+            **dict.fromkeys(
+                ("list_bins", "finish", "finish_pairs", "finish_splits"), layout.BEST.itemsize
+            ),
+            **dict.fromkeys(("judge_int32", "judge_int64"), held_out.JUDGED_BYTES),
+            **dict.fromkeys(("decide_pair", "score_pairs"), pairs.BEST_CUT_BYTES),
+            "advance": layout.SUMS.itemsize,
+            "weigh": layout.BEST_EDGE.itemsize,
+            "scan": layout.EXTREMES.itemsize,
+            "sum_pieces": layout.TRIPLE.itemsize,
         }
         self.launched: list[str] = []
         self._noted: list[tuple[Any, ...]] = []
@@ -320,13 +329,9 @@ def loaded() -> ctypes.CDLL:
 
 
 def numbers() -> dict[str, float]:
-    """The values of `NUMBERS`."""
-    found = {}
-    for at, expression in enumerate(NUMBERS):
-        function = getattr(loaded(), f"number_{at}")
-        function.restype = ctypes.c_double
-        found[expression] = function()
-    return found
+    """What the expressions of `AGREED` are in C++."""
+    found = (ctypes.c_double * len(AGREED)).in_dll(loaded(), "numbers")
+    return dict(zip(AGREED, found, strict=True))
 
 
 @contextlib.contextmanager

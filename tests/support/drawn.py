@@ -65,15 +65,8 @@ def overlaps(figure: Figure, dpi: int = 150) -> list[tuple[str, str]]:
     figure.set_dpi(dpi)
     figure.draw_without_rendering()
     shown = [text for text in _texts(figure) if text.get_text() and text.get_rotation() % 90 == 0]
-    boxes = [(text.get_text(), text.get_window_extent()) for text in shown]
-    return [
-        (a, b)
-        for (a, one), (b, other) in combinations(boxes, 2)
-        if one.x0 < other.x1 - 0.5
-        and other.x0 < one.x1 - 0.5
-        and one.y0 < other.y1 - 0.5
-        and other.y0 < one.y1 - 0.5
-    ]
+    boxes = [(text.get_text(), text.get_window_extent().padded(-0.25)) for text in shown]
+    return [(a, b) for (a, one), (b, other) in combinations(boxes, 2) if one.overlaps(other)]
 
 
 def _texts(figure: Figure | SubFigure) -> Iterator[Text]:

@@ -44,32 +44,21 @@ def learner_of(kind: str) -> Learner:
 
 @dataclass(frozen=True)
 class EngineUnderTest:
-    """An engine and its ways.
-
-    Attributes
-    ----------
-    name : str
-    make : callable
-        From a table, rows and categorical features, on NumPy, to each way in turn.
-    reason : callable
-        Why it cannot be used here; None if it can.
-    kinds : tuple of str
-        Which of `ALL_KINDS` it knows.
-    backend : Backend or None
-        The array library that its tables and labels are of; None for NumPy.
-    compiles_for_every_shape : bool
-        Then it is given the awkward tables only, and tables of one shape where they are drawn.
-    n_ways_of_intervals : int or None
-        Only the first so many are tried with intervals; stumps are tried in all of them.
-    """
+    """An engine and its ways."""
 
     name: str
     make: Callable[[np.ndarray, Rows, tuple[int, ...]], Iterator[Way]]
+    """From a table, rows and categorical features, on NumPy, to each way in turn."""
     reason: Callable[[], str | None] = lambda: None
+    """Why it cannot be used here; None if it can."""
     kinds: tuple[str, ...] = ALL_KINDS
+    """Which of `ALL_KINDS` it knows."""
     backend: Backend | None = None
+    """The array library that its tables and labels are of; None for NumPy."""
     compiles_for_every_shape: bool = False
+    """Then it is given the awkward tables only, and tables of one shape where they are drawn."""
     n_ways_of_intervals: int | None = None
+    """Only the first so many are tried with intervals; stumps are tried in all of them."""
 
     @property
     def is_library(self) -> bool:

@@ -68,10 +68,6 @@ def assert_same(found: Answers, wanted: Answers) -> None:
         )
 
 
-def as_doubles(X: np.ndarray) -> np.ndarray:
-    return X.astype(np.float64)
-
-
 # --- C
 
 
@@ -96,22 +92,8 @@ class Compiled:
                 code.append(_CODE.replace("NAME", f"m{number}"))
         source, library = folder / "all.c", folder / "all.so"
         source.write_text("".join(code))
-        built = subprocess.run(
-            [
-                compiler("c"),
-                "-std=c99",
-                *FLAGS,
-                "-O1",
-                "-shared",
-                "-fPIC",
-                source,
-                "-o",
-                library,
-                "-lm",
-            ],
-            capture_output=True,
-            text=True,
-        )
+        command = [compiler("c"), "-std=c99", *FLAGS, "-O1", "-shared", "-fPIC", source, "-lm"]
+        built = subprocess.run([*command, "-o", library], capture_output=True, text=True)
         assert (built.returncode, built.stderr) == (0, "")
         self._library = ctypes.CDLL(str(library))
 
@@ -123,7 +105,7 @@ class Compiled:
         return found
 
     def answers(self, number: int, model: StumpEnsemble, X: np.ndarray) -> Answers:
-        X = np.ascontiguousarray(as_doubles(X))
+        X = np.ascontiguousarray(X, dtype=np.float64)
         scores = np.empty((len(X), model.n_outputs), dtype=np.int64)
         assert X.shape[1] == len(model.encoding.columns)
         call = getattr(self._library, f"m{number}_all")
@@ -191,7 +173,7 @@ def by_c(model: StumpEnsemble, X: np.ndarray) -> Answers:
 
 
 def by_sqlite(model: StumpEnsemble, X: np.ndarray) -> Answers:
-    rows = [[None if x != x else x for x in row] for row in as_doubles(X).tolist()]
+    rows = [[None if x != x else x for x in row] for row in X.astype(np.float64).tolist()]
     connection = sqlite3.connect(":memory:")
     try:
         return _by_sql(connection, model, rows, "sqlite")
@@ -203,27 +185,18 @@ def by_duckdb(model: StumpEnsemble, X: np.ndarray) -> Answers:
     duckdb = pytest.importorskip("duckdb")
     with duckdb.connect() as connection:
         connection.execute("SET threads = 1")
-        return _by_sql(connection, model, as_doubles(X).tolist(), "duckdb")
+        return _by_sql(connection, model, X.astype(np.float64).tolist(), "duckdb")
 
 
 def _by_sql(connection: Any, model: StumpEnsemble, rows: list[list[Any]], dialect: str) -> Answers:
     n_columns = model.n_features
-    names = [
-        quoted_name(name) for name in model.feature_names or map("x{}".format, range(n_columns))
-    ]
-    columns = ", ".join(f"{name} DOUBLE" for name in names)
+    names = model.feature_names or map("x{}".format, range(n_columns))
+    columns = ", ".join(f"{quoted_name(name)} DOUBLE" for name in names)
     connection.execute(f"CREATE TABLE data (place_ INTEGER, {columns})")
-    if dialect == "duckdb":
-        values = np.asarray(rows, dtype=np.float64).reshape(len(rows), n_columns)
-        pyarrow = pytest.importorskip("pyarrow")  # whose NaN stays one; that of pandas becomes NULL
-        given = {"place": np.arange(len(rows))} | {f"c{j}": values[:, j] for j in range(n_columns)}
-        connection.register("frame", pyarrow.table(given))
-        connection.execute("INSERT INTO data SELECT * FROM frame")
-    else:
-        marks = ", ".join("?" * (n_columns + 1))
-        connection.executemany(
-            f"INSERT INTO data VALUES ({marks})", [[i, *row] for i, row in enumerate(rows)]
-        )
+    marks = ", ".join("?" * (n_columns + 1))
+    connection.executemany(
+        f"INSERT INTO data VALUES ({marks})", [[i, *row] for i, row in enumerate(rows)]
+    )
     return sql_answers(connection, model, dialect)
 
 

@@ -111,21 +111,14 @@ def frame() -> Any:
     return pl.DataFrame(table(), strict=False)
 
 
-def number_of(value: Any) -> Any:
-    """Dates and times in the units that exports to C and ONNX take."""
-    if isinstance(value, dt.datetime):
-        return (value - dt.datetime(1970, 1, 1)) / dt.timedelta(seconds=1)
-    if isinstance(value, dt.date):
-        return (value - dt.date(1970, 1, 1)).days
-    if isinstance(value, dt.time):
-        return (dt.datetime.combine(dt.date(1970, 1, 1), value) - dt.datetime(1970, 1, 1)) / (
-            dt.timedelta(seconds=1)
-        )
-    return value
+def rows() -> list[tuple[Any, ...]]:
+    return list(zip(*table().values(), strict=True))
+
+
+def rows_of_numbers() -> list[tuple[Any, ...]]:
+    """The rows with dates and times in the units that exports to C and ONNX take."""
+    days, seconds = pl.col(pl.Date).cast(int), pl.col(pl.Datetime).dt.epoch("us") / 1e6
+    return frame().with_columns(days, seconds, pl.col(pl.Time).cast(int) / 1e9).rows()
 
 
 MODELS = {"two classes": binary_model(), "three classes": shared_model()}
-
-
-def rows() -> list[tuple[Any, ...]]:
-    return list(zip(*table().values(), strict=True))

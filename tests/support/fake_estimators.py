@@ -14,9 +14,15 @@ import numpy as np
 class Sleeper:
     """Fits and predicts by sleeping: so long to prepare, so long for every round."""
 
-    def __init__(self, n_estimators: int, preparing: float, a_round: float, predicting: float):
+    def __init__(
+        self,
+        n_estimators: int,
+        preparing: float = 0.0,
+        a_round: float = 0.0,
+        predicting: float = 0.0,
+    ) -> None:
+        self.rounds, self.predicting = n_estimators, predicting
         self.seconds = preparing + n_estimators * a_round
-        self.predicting = predicting
 
     def fit(self, X: np.ndarray, y: np.ndarray) -> Sleeper:
         time.sleep(self.seconds)
@@ -33,19 +39,12 @@ class Sleeper:
 class Refuser(Sleeper):
     """Refuses the data."""
 
-    def __init__(self, n_estimators: int):
-        super().__init__(n_estimators, 0.0, 0.0, 0.0)
-
     def fit(self, X: np.ndarray, y: np.ndarray) -> Refuser:
         raise ValueError("no such data, please\nand a second line")
 
 
 class Crasher(Sleeper):
     """Takes its process down when it is to fit more than a few rounds."""
-
-    def __init__(self, n_estimators: int):
-        super().__init__(n_estimators, 0.0, 0.0, 0.0)
-        self.rounds = n_estimators
 
     def fit(self, X: np.ndarray, y: np.ndarray) -> Crasher:
         if self.rounds > 5:
@@ -55,23 +54,24 @@ class Crasher(Sleeper):
 
 
 class Quitter(Sleeper):
-    """Makes only so many rounds."""
+    """Makes three rounds at most."""
 
-    def __init__(self, n_estimators: int, most: int):
-        super().__init__(n_estimators, 0.0, 0.0, 0.0)
-        self.tree_count_ = min(n_estimators, most)
+    @property
+    def tree_count_(self) -> int:
+        return min(self.rounds, 3)
 
 
 class Traveller(Sleeper):
     """Trains on the CPU, whatever it is told."""
 
-    def __init__(self, n_estimators: int, device: str):
-        super().__init__(n_estimators, 0.0, 0.0, 0.0)
-        self.device_ = "cpu"
+    device_ = "cpu"
+
+    def __init__(self, n_estimators: int, device: str) -> None:
+        super().__init__(n_estimators)
 
 
 class Slow(Sleeper):
-    """Writes down the samples of each fit, which takes so many seconds.
+    """Writes down the samples of each fit.
 
     It knows nothing, so all classes are alike.
     """
@@ -80,14 +80,10 @@ class Slow(Sleeper):
     """For each fit: rounds, features and labels."""
     estimators_ = ()
 
-    def __init__(self, n_estimators: int, seconds: float = 0.0):
-        super().__init__(n_estimators, 0.0, 0.0, 0.0)
-        self.rounds, self.pause = n_estimators, seconds
-
     def fit(self, X: np.ndarray, y: np.ndarray) -> Slow:
-        time.sleep(self.pause)
         self.fitted.append((self.rounds, X.tobytes(), y.tobytes()))
         self.classes_ = np.unique(y)
+        super().fit(X, y)
         return self
 
     def predict(self, X: np.ndarray) -> np.ndarray:

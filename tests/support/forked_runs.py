@@ -16,9 +16,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
+import numpy as np
 import pytest
+from command import Outcome
 
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
@@ -56,25 +57,8 @@ LOADED = (
 KERNELS = "from gpustump.engines.cpu.engine import KERNELS; KERNELS.load()"
 
 
-class Ended(NamedTuple):
-    """How a run ended: its exit code (the negative number of a signal) and what it printed."""
-
-    code: int
-    out: str
-    err: str
-
-
 class Run:
-    """One run, under way.
-
-    Parameters
-    ----------
-    server : subprocess.Popen
-    number : int
-        The process.
-    streams : tuple of Path
-        Where it prints: stdout and stderr.
-    """
+    """One run, under way, which prints to two files: stdout and stderr."""
 
     def __init__(
         self, server: subprocess.Popen[str], number: int, streams: tuple[Path, Path]
@@ -85,14 +69,14 @@ class Run:
         """Send a signal; a process that has ended is still known until `end` has been called."""
         os.kill(self.number, which)
 
-    def end(self, seconds: float = 300.0) -> Ended:
-        """Wait for its end; fails if it takes longer."""
+    def end(self, seconds: float = 300.0) -> Outcome:
+        """Wait for its end, fails if that is late; the code is minus the number of a signal."""
         code = _answer(self._server, {"wait": self.number}, seconds)
         if code is None:
             self.send(signal.SIGKILL)
             _answered(self._server, 60.0)
             pytest.fail(f"a run hung for {seconds} seconds; it printed {self._printed()}")
-        return Ended(code, *self._printed())
+        return Outcome(code, *self._printed())
 
     def _printed(self) -> tuple[str, str]:
         out, err = (path.read_text(errors="replace") for path in self._streams)
@@ -100,14 +84,7 @@ class Run:
 
 
 class Forked:
-    """Starts runs.
-
-    Parameters
-    ----------
-    server : subprocess.Popen
-    folder : Path
-        For what runs print.
-    """
+    """Starts runs, which print to files in a folder."""
 
     def __init__(self, server: subprocess.Popen[str], folder: Path) -> None:
         self._server, self._folder, self._n_started = server, folder, 0
@@ -128,7 +105,7 @@ class Forked:
         assert number is not None
         return Run(self._server, number, streams)
 
-    def run(self, folder: Path, *arguments: object, program: str = COMMAND) -> Ended:
+    def run(self, folder: Path, *arguments: object, program: str = COMMAND) -> Outcome:
         """The same, to its end."""
         return self.start(folder, *arguments, program=program).end()
 
@@ -173,6 +150,13 @@ def wait_until(holds: object, seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds
     while not holds():  # type: ignore[operator]
         assert time.monotonic() < end, "it never came about"
+
+
+def write_table(folder: Path, n_rows: int, n_features: int = 3) -> None:
+    """Features and noisy classes of them, in t.npz."""
+    draw = np.random.default_rng(0)
+    X = draw.normal(size=(n_rows, n_features))
+    np.savez(folder / "t.npz", X=X, y=(X[:, 0] + draw.normal(size=n_rows) > 0).astype(int))
 
 
 def rounds_in(checkpoint: Path) -> int:

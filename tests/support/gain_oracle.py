@@ -108,28 +108,16 @@ class Order(NamedTuple):
         return not ((direction > 0 and high < low) or (direction < 0 and high > low))
 
 
-def real_level(problem: Problem) -> Callable[[Pair], float]:
-    """(P + s) / (N + s) in floats, in the order of the contract."""
+def real_level(problem: Problem, number: type = float) -> Callable[[Pair], Any]:
+    """(P + s) / (N + s), in floats in the order of the contract, or in fractions."""
     (samples,) = problem.outputs
-    s = float(sum(second for _, second in samples)) / float(2 * len(samples))
-    return lambda pair: (float(_p(pair)) + s) / (float(_n(pair)) + s)
+    s = number(sum(second for _, second in samples)) / number(2 * len(samples))
+    return lambda pair: (number(_p(pair)) + s) / (number(_n(pair)) + s)
 
 
-def newton_level(l2: float) -> Callable[[Pair], float]:
-    """first / (second + l2) in floats, in the order of the contract."""
-    return lambda pair: float(pair[0]) / (float(pair[1]) + l2)
-
-
-def exact_real_level(problem: Problem) -> Callable[[Pair], Fraction]:
-    """The same without rounding."""
-    (samples,) = problem.outputs
-    s = Fraction(sum(second for _, second in samples), 2 * len(samples))
-    return lambda pair: (_p(pair) + s) / (_n(pair) + s)
-
-
-def exact_newton_level(l2: float) -> Callable[[Pair], Fraction]:
-    """The same without rounding."""
-    return lambda pair: pair[0] / (pair[1] + Fraction(l2))
+def newton_level(l2: float, number: type = float) -> Callable[[Pair], Any]:
+    """first / (second + l2), in floats in the order of the contract, or in fractions."""
+    return lambda pair: number(pair[0]) / (number(pair[1]) + number(l2))
 
 
 def best(problem: Problem, score: Score, order: Order | None = None) -> tuple[Any, Candidate]:

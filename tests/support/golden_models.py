@@ -98,11 +98,16 @@ def answers(model: StumpEnsemble, table: Any) -> dict[str, Any]:
     return {"units": units(scores), "labels": model.labels_of(scores).tolist()}
 
 
-def features_of_table(model: StumpEnsemble) -> np.ndarray:
-    """The features of `TABLE`, as the command line reads them for a model."""
+def loaded(name: str) -> tuple[StumpEnsemble, np.ndarray]:
+    """A model, and the features that it is judged on: rows for it, or those of `TABLE`."""
+    path = FOLDER / f"{name}.json"
+    model = StumpEnsemble.load(path)
+    if not name.startswith("command"):
+        return model, rows_for(json.loads(path.read_text()))
+
     from gpustump.cli.columns.model import read_features
 
-    return read_features(str(TABLE), model)
+    return model, read_features(str(TABLE), model)
 
 
 def add(name: str, file: str) -> None:
@@ -111,9 +116,7 @@ def add(name: str, file: str) -> None:
     if name in known or path.exists():
         raise FileExistsError(f"{name} is recorded; choose another name.")
     shutil.copyfile(file, path)
-    model = StumpEnsemble.load(path)
-    is_of_table = name.startswith("command")
-    rows = features_of_table(model) if is_of_table else rows_for(json.loads(path.read_text()))
+    model, rows = loaded(name)
     known[name] = {"digest": model.digest(), **answers(model, rows)}
     lines = [f"{json.dumps(name)}: {json.dumps(found)}" for name, found in known.items()]
     RECORD.write_text("{\n" + ",\n".join(lines) + "\n}\n")

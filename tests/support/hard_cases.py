@@ -85,13 +85,6 @@ def duplicated_features() -> Case:
 
 
 @large
-def one_dominating_sample() -> Case:
-    random = np.random.default_rng(5)
-    X = random.normal(size=(2500, 3)).astype(np.float32)
-    return Case.of(X, signs(X[:, 0], random), np.where(np.arange(2500) == 77, 1e15, 1.0))
-
-
-@large
 def sums_that_carry_into_the_upper_word() -> Case:
     """Many weights whose lower halves are nearly full."""
     random = np.random.default_rng(5)
@@ -107,11 +100,6 @@ def _hidden(n_bins: int, inside: int) -> tuple[np.ndarray, np.ndarray]:
     y = np.where(np.arange(n_samples) % inside < inside // 2, 1.0, -1.0)
     y[3 * inside : 3 * inside + inside // 2 + 3] = 1.0  # one of them holds a little more
     return x, y
-
-
-@large
-def the_best_cut_hides_in_one_of_8_bins() -> Case:
-    return Case.of(*_hidden(8, 400), n_rounds=12)
 
 
 @large

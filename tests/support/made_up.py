@@ -6,12 +6,14 @@ run has one of each kind, with GPUSTUMP_TESTED_BENCHMARKS=all there are all.
 
 from __future__ import annotations
 
+import functools
 import os
 from typing import Any
 
 import pytest
 
-from bench.records import Machine, Report, Result
+from bench.front import RESULTS
+from bench.records import Machine, Report, Result, read
 
 
 def run(*turns: tuple[float, ...], **others: Any) -> Result:
@@ -41,50 +43,27 @@ def scored(contender: str, data: str, case: str = "two classes", **values: Any) 
     reason = values.pop("reason", None)
     values = {name: tuple(own) for name, own in values.items()}
     classes = (60, 40) if case == "two classes" else (40, 30, 30)
-    return Result(
-        case=case,
-        contender=contender,
-        data=data,
-        samples=100,
-        features=4,
-        facts={"missing": 0.25, "classes": classes},
-        reason=reason,
-        values=values,
-    )
+    about = {"data": data, "samples": 100, "features": 4, "reason": reason, "values": values}
+    facts = {"missing": 0.25, "classes": classes}
+    return run(case=case, contender=contender, facts=facts, **about)
 
 
-def machine() -> Machine:
-    """A machine with the required fields."""
-    return Machine(
-        processor="a processor",
-        cores=1,
-        memory=None,
-        system="Linux",
-        python="3.11",
-        gpustump="0.1.0",
-        commit=None,
-        source_sha256="5" * 64,
-        versions={"numpy": "2.1"},
-        gpus=(),
-    )
+@functools.cache
+def _machine() -> Machine:
+    """The machine of a committed run."""
+    return read(RESULTS / "panel.json").machine
 
 
 def report(benchmark: str, *results: Result) -> Report:
     """A report of these results."""
     command = f"python -m bench {benchmark}"
-    return Report(benchmark, command, "2026-01-01T00:00:00Z", 1.0, machine(), results)
+    return Report(benchmark, command, "2026-01-01T00:00:00Z", 1.0, _machine(), results)
 
 
-def cells(text: str, title: str = "") -> list[list[str]]:
-    """The rows of the table under a title, without the line below the head."""
-    under = text.partition(f"**{title}")[2].partition("\n\n")[2].partition("\n\n")[0]
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in under.splitlines()]
-    return [rows[0], *rows[2:]]
-
-
-ALL = os.environ.get("GPUSTUMP_TESTED_BENCHMARKS") == "all"
-
-whole_run = pytest.mark.skipif(not ALL, reason="a whole benchmark; see --all-benchmarks")
+whole_run = pytest.mark.skipif(
+    os.environ.get("GPUSTUMP_TESTED_BENCHMARKS") != "all",
+    reason="a whole benchmark; see --all-benchmarks",
+)
 
 
 def whole_runs(*usual: Any) -> Any:

@@ -10,7 +10,7 @@ import copy
 import random
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,58 +41,28 @@ def with_other_bytes(draw: random.Random, content: bytes) -> bytes:
     """A file with some bytes changed, taken out, put in, repeated, or cut off."""
     found = bytearray(content)
     for _ in range(draw.choice((1, 1, 1, 2, 5))):
-        at = draw.randrange(len(found) + 1)
+        at, other = draw.randrange(len(found) + 1), draw.randrange(len(found) + 1)
         if draw.random() < 0.3:  # where headers and tables of contents are
             at = min(len(found), draw.choice((at, abs(len(found) - at))) % 300)
-        end = min(len(found), at + draw.choice((1, 1, 2, 4, 8, 60, 500)))
-        draw.choice(_OF_BYTES)(draw, found, slice(at, end))
+        if draw.random() < 0.1:
+            del found[at:]
+            continue
+        own = bytes(found[at : at + draw.choice((1, 1, 2, 4, 8, 60, 500))])
+        bit = 1 << draw.randrange(8)
+        found[at : at + len(own)] = draw.choice((
+            b"",
+            draw.randbytes(len(own)),
+            own * draw.choice((2, 3, 1000)),
+            draw.choice(TOKENS),
+            draw.choice(TOKENS) + own,
+            bytes(len(own)),
+            b"\xff" * len(own),
+            b"\x7f" * bool(own) + b"\xff" * (len(own) - 1),  # the largest number with a sign
+            bytes(found[other : other + 200]) + own,
+            bytes(byte ^ bit for byte in own[:1]) + own[1:],
+            re.sub(rb"[0-9]", b"%d" % draw.randrange(10), own, count=1),
+        ))  # fmt: skip
     return bytes(found)
-
-
-def _any_bytes(draw: random.Random, found: bytearray, place: slice) -> None:
-    found[place] = draw.randbytes(place.stop - place.start)
-
-
-def _no_bytes(draw: random.Random, found: bytearray, place: slice) -> None:
-    del found[place]
-
-
-def _same_bytes_again(draw: random.Random, found: bytearray, place: slice) -> None:
-    found[place] = found[place] * draw.choice((2, 3, 1000))
-
-
-def _a_token(draw: random.Random, found: bytearray, place: slice) -> None:
-    found[place.start : draw.choice((place.start, place.stop))] = draw.choice(TOKENS)
-
-
-def _the_end(draw: random.Random, found: bytearray, place: slice) -> None:
-    del found[place.start :]
-
-
-def _largest(draw: random.Random, found: bytearray, place: slice) -> None:
-    size = place.stop - place.start
-    found[place] = draw.choice((bytes(size), b"\xff" * size, b"\x7f" + b"\xff" * (size - 1)))[:size]
-
-
-def _other_place(draw: random.Random, found: bytearray, place: slice) -> None:
-    at = draw.randrange(len(found) + 1)
-    found[place.start : place.start] = found[at : at + 200]
-
-
-def _one_bit(draw: random.Random, found: bytearray, place: slice) -> None:
-    if place.start < len(found):
-        found[place.start] ^= 1 << draw.randrange(8)
-
-
-def _a_digit(draw: random.Random, found: bytearray, place: slice) -> None:
-    if digits := [at for at, byte in enumerate(found) if 48 <= byte <= 57]:
-        found[draw.choice(digits)] = draw.randrange(48, 58)
-
-
-_OF_BYTES: tuple[Callable[[random.Random, bytearray, slice], None], ...] = (
-    *(_any_bytes, _no_bytes, _same_bytes_again, _a_token, _the_end, _largest, _other_place),
-    *(_one_bit, _a_digit),
-)
 
 
 def with_other_parts(draw: random.Random, documents: Sequence[Any]) -> dict[str, Any]:
@@ -104,8 +74,18 @@ def with_other_parts(draw: random.Random, documents: Sequence[Any]) -> dict[str,
             break
         shallow = [path for path in paths if len(path) <= 4]
         path = draw.choice(paths if draw.random() < 0.6 else shallow)
-        parent = _at(found, path[:-1])
-        draw.choice(_OF_PARTS)(draw, parent, path[-1], draw.choice(documents))
+        parent, key, other = _at(found, path[:-1]), path[-1], draw.choice(documents)
+        how = draw.randrange(7)
+        if how == 0:
+            del parent[key]
+        elif how > 1:
+            near = draw.choice(_near(parent[key]))
+            part = _at(other, draw.choice(list(_paths(other))))
+            parent[key] = copy.deepcopy(draw.choice((near, near, part, *draw.choices(VALUES, k=2))))
+        elif isinstance(parent, list):
+            parent.insert(key, copy.deepcopy(parent[key]))
+        else:
+            parent[draw.choice(_NEW_KEYS)] = copy.deepcopy(draw.choice(VALUES))
         if draw.random() < 0.1:
             found["version"] = draw.choice((0, 1, 2))
     return dict(found)
@@ -128,43 +108,17 @@ def _at(value: Any, path: Sequence[Any]) -> Any:
     return value
 
 
-def _any_value(draw: random.Random, parent: Any, key: Any, other: Any) -> None:
-    parent[key] = copy.deepcopy(draw.choice(VALUES))
-
-
-def _no_value(draw: random.Random, parent: Any, key: Any, other: Any) -> None:
-    del parent[key]
-
-
-def _one_more(draw: random.Random, parent: Any, key: Any, other: Any) -> None:
-    if isinstance(parent, list):
-        parent.insert(key, copy.deepcopy(parent[key]))
-    else:
-        parent[draw.choice(_NEW_KEYS)] = copy.deepcopy(draw.choice(VALUES))
-
-
-def _from_elsewhere(draw: random.Random, parent: Any, key: Any, other: Any) -> None:
-    parent[key] = copy.deepcopy(_at(other, draw.choice(list(_paths(other)))))
-
-
-def _a_near_value(draw: random.Random, parent: Any, key: Any, other: Any) -> None:
-    value = parent[key]
+def _near(value: Any) -> tuple[Any, ...]:
+    """Values that may be taken for this one."""
     if type(value) is float:
-        near = (value * 2, -value, value + 2.0**-36, value + 2.0**-40, value * 1e300, repr(value))
-    elif type(value) is int:
-        near = (value + 1, value - 1, -value, value * 10**6, value + 0.5, bool(value))
-    elif type(value) is str:
-        near = (value + " ", value[::-1], value * 100, value.upper(), value[:-1])
-    elif type(value) is list:
-        near = (value[::-1], value * 2, value[:-1], value + value[:1], value * 200)
-    else:
-        near = (not value,)
-    parent[key] = copy.deepcopy(draw.choice(near))
-
-
-_OF_PARTS: tuple[Callable[[random.Random, Any, Any, Any], None], ...] = (
-    *(_any_value, _any_value, _no_value, _one_more, _from_elsewhere, _a_near_value, _a_near_value),
-)
+        return value * 2, -value, value + 2.0**-36, value + 2.0**-40, value * 1e300, repr(value)
+    if type(value) is int:
+        return value + 1, value - 1, -value, value * 10**6, 0.5, bool(value)
+    if type(value) is str:
+        return value + " ", value[::-1], value * 100, value.upper(), value[:-1]
+    if type(value) is list:
+        return value[::-1], value * 2, value[:-1], value + value[:1], value * 200
+    return (not value,)
 
 
 def peak_bytes() -> int:

@@ -56,17 +56,11 @@ def best_stump(
     total = sum(exact)
     best = None
     for candidate in candidates(rows, y, exact, dtype, intervals=intervals):
-        stump = Best(*candidate, Fraction(0))
-        wrong = sum(
-            (
-                w
-                for row, label, w in zip(rows, y, exact, strict=True)
-                if stump.predict(row) != label
-            ),
-            Fraction(0),
-        )
-        if best is None or wrong / total < best.error:
-            best = Best(*candidate, wrong / total)
+        predict = Best(*candidate, Fraction(0)).predict
+        samples = zip(rows, y, exact, strict=True)
+        error = sum(w for row, label, w in samples if predict(row) != label) / total
+        if best is None or error < best.error:
+            best = Best(*candidate, error)
     assert best is not None
     return best
 

@@ -107,44 +107,27 @@ def quantities(numbers: np.ndarray, loss: QuantityLoss) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """Samples and how to boost on them, compared by identity, so that `facts_of` can be cached.
-
-    Attributes
-    ----------
-    X : ndarray (n_samples_given, n_features)
-    y : ndarray (n_samples,)
-        -1.0 or 1.0, float64; with more outputs than one the number of the class, int64.
-    weights : ndarray (n_samples,) of float64
-        Positive.
-    rows : ndarray (n_samples,) of int64, or None
-        The rows of X that take part; None for all of them.
-    learning_rate : float
-    n_rounds : int
-    votes : str
-    l2 : float
-        For Newton votes: lambda, in sample weights.
-    n_outputs : int
-    categorical : tuple of int
-        As for `contract.Task`.
-    monotone : tuple (n_features,) of int, or None
-        The features' constraints.
-    offset : ndarray (n_samples,) or (n_samples, n_outputs), or None
-        Known scores, from which the run then starts.
-    """
+    """Samples and how to boost on them, compared by identity, so that `facts_of` can be cached."""
 
     X: np.ndarray
     y: np.ndarray
+    """-1.0 or 1.0, float64; with more outputs than one the number of the class, int64."""
     weights: np.ndarray
+    """Positive, float64."""
     rows: np.ndarray | None = None
+    """The rows of X that take part; None for all of them."""
     learning_rate: float = 1.0
     n_rounds: int = 8
     votes: VoteKind = "discrete"
     l2: float = 0.0
+    """For Newton votes: lambda, in sample weights."""
     n_outputs: int = 1
     categorical: tuple[int, ...] = ()
     monotone: tuple[int, ...] | None = None
+    """The features' constraints."""
     quantity: QuantityLoss | None = None
     offset: np.ndarray | None = None
+    """Known scores, (n_samples,) or (n_samples, n_outputs), from which the run then starts."""
 
     @classmethod
     def of(cls, X: np.ndarray, y: Any, weights: Any = None, **how: Any) -> Case:
@@ -251,13 +234,10 @@ def facts_of(case: Case, learner: Learner) -> tuple[Facts, ...]:
         step = step or _next_step(votes, table, state)
         smallest, weights = state.smallest_weight(), np.array(state.weights)
         assert smallest >= 1
-        is_asked = (
-            not objective.has_signs and len(found) % 2 == 0
-        )  # every other round: it takes time
+        is_asked = not objective.has_signs and len(found) % 2 == 0  # as it takes time
         candidates = _candidates(case, state, len(found)) if is_asked else {}
-        found.append(
-            Facts(cut, totals, smallest, weights, hypothesis, in_regions, candidates, step)
-        )
+        about = (cut, totals, smallest, weights, hypothesis, in_regions, candidates, step)
+        found.append(Facts(*about))
         if step is None:
             break
         state.advance(step)
@@ -270,10 +250,8 @@ def _candidates(case: Case, state: State, number: int) -> dict[AnySplit, RegionS
     found: dict[AnySplit, RegionSums] = {}
     for place in range(min(3, case.X.shape[1])):
         feature = (number + place) % case.X.shape[1]
-        values = np.unique(case.X[:, feature].astype(np.float64))
-        split: AnySplit = Split(
-            feature, float(np.nan_to_num(values, nan=np.inf)[number % len(values)])
-        )
+        values = np.nan_to_num(np.unique(case.X[:, feature].astype(np.float64)), nan=np.inf)
+        split: AnySplit = Split(feature, float(values[number % len(values)]))
         if feature in case.categorical:
             split = CategorySplit(feature, (0, 2), (1,))
         found[split] = state.region_sums(split).tolist()
@@ -345,9 +323,8 @@ def check_facts(
         assert state.totals == fact.totals, where
         assert state.smallest_weight() == fact.smallest_weight, where
         assert np.array_equal(to_numpy(state.weights), fact.weights), where
-        assert state.sums_over_each(list(fact.candidates)).tolist() == list(
-            fact.candidates.values()
-        ), where
+        asked, sums = list(fact.candidates), list(fact.candidates.values())
+        assert state.sums_over_each(asked).tolist() == sums, where
         found = hypothesis_of(objective, table, fact.cut, fact.totals)
         assert found == fact.hypothesis, where
         assert state.region_sums(fact.hypothesis).tolist() == fact.region_sums, where

@@ -28,26 +28,17 @@ Rows = np.ndarray | None
 
 @dataclass(frozen=True)
 class Spread:
-    """How rows are spread.
-
-    Attributes
-    ----------
-    kinds : sequence of str
-        What each shard is; see `shards.shard_of`. Those without rows are left out.
-    max_cuts : int or None
-    n_threads : int
-        Of each shard.
-    lone : int or None
-        The shard that holds one row; the others share the rest at random.
-    shares_values : bool
-        Whether all shards hold the values of all rows.
-    """
+    """How rows are spread."""
 
     kinds: Sequence[str] = ("kernels",)
+    """What each shard is; see `shards.shard_of`. Those without rows are left out."""
     max_cuts: int | None = None
     n_threads: int = 1
+    """Of each shard."""
     lone: int | None = None
+    """The shard that holds one row; the others share the rest at random."""
     shares_values: bool = False
+    """Whether all shards hold the values of all rows."""
 
     def rows(self, n_samples: int) -> list[np.ndarray]:
         """The rows of each shard, which are in no order of the table."""
@@ -71,16 +62,7 @@ class Together:
 
 
 class SpreadTable:
-    """See `contract.PreparedTable`.
-
-    Parameters
-    ----------
-    X : ndarray (n_samples_given, n_features)
-    rows : ndarray (n_samples,) of int, or None
-    spread : Spread
-    categorical : tuple of int
-        As for `contract.Task`.
-    """
+    """See `contract.PreparedTable`; the arguments are those of `contract.Task`."""
 
     table: ClusterTable
 
@@ -108,11 +90,8 @@ class SpreadTable:
         classes = labels
         if objective.n_outputs == 1 and not objective.is_of_quantity:
             classes = (labels > 0).astype(np.int64)
-        parts = [
-            (own, kind)
-            for own, kind in zip(spread.rows(self.n_samples), spread.kinds, strict=True)
-            if len(own)
-        ]
+        every = zip(spread.rows(self.n_samples), spread.kinds, strict=True)
+        parts = [(own, kind) for own, kind in every if len(own)]
         shards = [
             shard_of(self.samples(own, classes, sample_weight), kind, spread.n_threads)
             for own, kind in parts
