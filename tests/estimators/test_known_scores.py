@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, logsumexp, softmax
 from sklearn.metrics import log_loss
 
-from gpustump import AdaBoostClassifier, LogitBoostClassifier, StumpBoostingRegressor
+from gpustump import AdaBoostClassifier, LogitBoostClassifier
 from gpustump.boosting.rounds.boosting import Boosting
 from gpustump.boosting.rounds.known_scores import exponential_of, in_vote_units
 from gpustump.boosting.votes.settings import VoteSettings
@@ -168,19 +168,6 @@ def test_extreme_known_scores_leave_probabilities_that_are_numbers():
     assert_allclose(logsumexp(predicted, axis=1), 0.0, atol=1e-9)
 
 
-@each_number_of_classes
-def test_watched_rows_need_known_scores_if_the_others_have_them(n_classes):
-    X, y, known = drawn(n_classes)
-    rows = {"X_val": X[:50], "y_val": y[:50]}
-    clf = LogitBoostClassifier(n_estimators=3)
-    with pytest.raises(ValueError, match=r"init_score is given, but init_score_val is not.*zeros"):
-        clf.fit(X, y, init_score=known, **rows)
-    clf.fit(X, y, init_score=known, init_score_val=np.zeros_like(known[:50]), **rows)
-    counts = StumpBoostingRegressor(loss="poisson", n_estimators=3)
-    with pytest.raises(ValueError, match=r"exposure is given, but exposure_val is not.*ones"):
-        counts.fit(X, y, exposure=np.full(len(y), 2.0), **rows)
-
-
 def test_predictions_refuse_known_scores_as_fits_do():
     X, y, known = drawn(3)
     clf = LogitBoostClassifier(n_estimators=2).fit(X, y, init_score=known)
@@ -199,9 +186,3 @@ def test_one_class_is_predicted_with_certainty_whatever_is_known():
     clf = LogitBoostClassifier(n_estimators=2).fit(X, np.full(len(X), 7), init_score=known)
     assert clf.predict_proba(X, init_score=known).tolist() == [[1.0]] * len(X)
     assert clf.predict(X, init_score=known).tolist() == [7] * len(X)
-
-
-def test_two_columns_of_known_scores_for_two_classes_are_refused_without_a_hint_to_flatten_them():
-    X, y, known = drawn(2)
-    with pytest.raises(ValueError, match=r"must have one dimension.* its shape is \(500, 2\)\.$"):
-        LogitBoostClassifier().fit(X, y, init_score=np.stack([-known, known], axis=1))
