@@ -13,7 +13,7 @@ import pytest
 from classifiers import KINDS, drawn
 from numpy.testing import assert_array_equal
 
-from gpustump import AdaBoostClassifier, DecisionStumpClassifier, StumpEnsemble, audit
+from gpustump import AdaBoostClassifier, DecisionStumpClassifier, StumpEnsemble
 
 X, Y = drawn()
 NAMES = ["height", "width", "age", "price"]
@@ -74,15 +74,6 @@ def test_rows_to_watch_are_matched_by_name(kind):
     )
     assert found.held_out_scores_ == expected.held_out_scores_
     assert found.model_.digest() == expected.model_.digest()
-
-
-def test_an_audit_finds_the_columns_by_name(fitted):
-    assert audit(fitted.model_, FRAME, Y).same
-    assert audit(fitted.model_, OTHERS, Y).same
-    categories = AdaBoostClassifier(n_estimators=4, categorical_features="from_dtype")
-    frame = FRAME.assign(colour=np.where(X[:, 2] > 0, "red", "blue"))
-    model = categories.fit(frame, Y).model_
-    assert audit(model, frame[frame.columns[::-1]].assign(other=0), Y).same
 
 
 @pytest.mark.filterwarnings("ignore:X does not have valid:UserWarning")
