@@ -157,34 +157,6 @@ def test_warnings_about_values_that_training_never_saw_point_to_the_callers_line
         assert {warning.filename for warning in caught} == {__file__}, answer
 
 
-@pytest.mark.filterwarnings("ignore:.* made no round")
-def test_without_any_edge_the_first_class_is_predicted():
-    X = np.asarray([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
-    classifier = AdaBoostClassifier().fit(X, [0, 1, 1, 0])
-    assert classifier.stop_reasons_ == ("no edge",)
-    assert classifier.model_.members[0].stumps == ()
-    assert classifier.predict(X).tolist() == [0, 0, 0, 0]
-    assert classifier.predict_proba(X).tolist() == [[0.5, 0.5]] * 4
-
-
-def test_the_stump_classifier_is_the_stump():
-    classifier = DecisionStumpClassifier().fit(X, Y)
-    stump = gpustump.fit_stump(X, 2 * Y - 1)
-    assert classifier.stump_ == stump
-    assert np.array_equal(classifier.predict(X), (stump.predict(X) + 1) // 2)
-    assert classifier.score(X, Y) == pytest.approx(1 - stump.error, abs=1e-15)
-
-
-def test_cuda_without_cuda_says_why():
-    usable = [device for device in gpustump.devices() if device.name == "cuda:0" and device.usable]
-    if usable:
-        pytest.skip("CUDA works here")
-    reason = next(d.detail for d in gpustump.devices() if d.name.startswith("cuda"))
-    with pytest.raises(gpustump.DeviceError) as refusal:
-        AdaBoostClassifier(device="cuda").fit(X, Y)
-    assert str(refusal.value) == reason
-
-
 def test_no_bar_is_shown_where_stderr_is_not_a_terminal(capsys):
     AdaBoostClassifier(n_estimators=3, verbose=1).fit(X, Y)
     assert capsys.readouterr() == ("", "")
@@ -256,24 +228,6 @@ def test_scores_are_weighted_by_weights_of_any_size_and_need_one():
     expected = accuracy_score(Y, classifier.predict(X), sample_weight=weights)
     for factor in (1.0, 5e307):
         assert classifier.score(X, Y, weights * factor) == pytest.approx(expected, rel=1e-12)
-
-
-def test_a_refused_or_interrupted_fit_leaves_the_fitted_estimator_whole():
-    frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
-    turned = frame[["d", "c", "b", "a"]]
-    classifier = AdaBoostClassifier(n_estimators=3).fit(frame, Y)
-    expected = classifier.predict(frame)
-
-    def interrupt(record):
-        raise KeyboardInterrupt
-
-    with pytest.raises(ValueError, match="y contains NaN"):
-        classifier.fit(turned, np.full(120, np.nan))
-    with pytest.raises(KeyboardInterrupt):
-        classifier.set_params(callback=interrupt).fit(turned.iloc[:, :2], Y)
-    assert np.array_equal(classifier.predict(turned), expected)
-    with pytest.raises(ValueError, match="lacks 2 columns"):
-        classifier.predict(turned.iloc[:, :2])
 
 
 def test_a_callback_that_raises_stop_iteration_does_not_end_the_training_in_silence():
