@@ -89,6 +89,7 @@ def test_columns_without_names_are_matched_by_position(make):
     ):
         with pytest.warns(UserWarning, match=message):
             assert_array_equal(model.predict(frame), expected)
+        assert_array_equal(model.model_.predict(frame), expected)
     for other in (plain[[0, 1, 2]], plain.assign(more=0.0).set_axis(range(5), axis=1)):
         for model in (named, unnamed):
             with pytest.raises(ValueError, match=r"X has [35] features, but .* is expecting 4"):
