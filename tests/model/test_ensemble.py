@@ -216,17 +216,6 @@ def test_labels_are_the_models_own_and_a_score_of_zero_gives_the_first(backend: 
     assert nothing.feature_importances().tolist() == [0.0, 0.0]
 
 
-def test_shorter_members_keep_their_score_and_the_first_rounds_are_kept():
-    stages = list(MODEL.staged_decision_function(EVERY_ROW))
-    assert len(stages) == 2
-    assert stages[0][:, 1].tolist() == stages[1][:, 1].tolist()
-    short = MODEL.truncated(1)
-    assert [len(part) for part in short.members] == [1, 1, 0]
-    assert short.members[0].stumps == MODEL.members[0].stumps[:1]
-    assert (short.classes, short.n_features) == (MODEL.classes, MODEL.n_features)
-    assert MODEL.truncated(99) == MODEL
-
-
 def edited(**changes) -> StumpEnsemble:
     """MODEL with its first stump, or its first vote, changed."""
     first = MODEL.members[0]
@@ -274,14 +263,6 @@ def test_the_digest_covers_everything_that_makes_the_model_and_nothing_else():
     ]
     assert all(other != own for other in changed)
     assert len({own.digest(), *(other.digest() for other in changed)}) == 7
-
-
-def test_missing_values_that_were_not_in_training_are_warned_of():
-    one = RegionMember((Split(1, 0.5),), [[[1.0], [2.0], [3.0]]], [0.0])
-    own = StumpEnsemble((one,), 2, missing_learnt=(False, False))
-    with pytest.warns(UserWarning, match="values are missing in features where none was missing"):
-        assert own.decision_function([[0.0, math.nan]]).tolist() == [3.0]
-    own.decision_function([[math.nan, 0.0]])  # no stump asks for this value
 
 
 def shared_by(n_outputs: int) -> RegionMember:
