@@ -9,7 +9,6 @@ from fractions import Fraction
 import exported
 import numpy as np
 import pytest
-from exported import Answers, assert_same
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -118,13 +117,3 @@ def test_a_number_that_stands_for_a_missing_value_gets_the_votes_of_one(
     gone = np.where(np.isin(X, words), np.nan, X)
     wanted = by_the_real_numbers(model, gone)[:, 0]
     np.testing.assert_array_equal(exported.by_sqlite(model, X).scores, wanted)
-
-
-def test_all_exports_say_the_same_of_a_score_of_zero() -> None:
-    model = StumpEnsemble(
-        (RegionMember((Split(0, 0.0),), np.asarray([[[0.0], [0.5], [-0.5]]]), np.zeros(1)),), 1
-    )
-    X = np.asarray([[0.0], [1.0], [np.nan]])
-    wanted = Answers([-1, 1, -1], np.asarray([0, 2**35, -(2**35)]), None)
-    for answer in (*exported.TARGETS.values(), exported.by_c):
-        assert_same(answer(model, X)._replace(probabilities=None), wanted)

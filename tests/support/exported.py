@@ -96,22 +96,9 @@ class Compiled:
                 code.append(_CODE.replace("NAME", f"m{number}"))
         source, library = folder / "all.c", folder / "all.so"
         source.write_text("".join(code))
-        built = subprocess.run(
-            [
-                compiler("c"),
-                "-std=c99",
-                *FLAGS,
-                "-O1",
-                "-shared",
-                "-fPIC",
-                source,
-                "-o",
-                library,
-                "-lm",
-            ],
-            capture_output=True,
-            text=True,
-        )
+        how = ["-std=c99", *FLAGS, "-O1", "-shared", "-fPIC", "-lm"]
+        command = [compiler("c"), source, "-o", library, *how]
+        built = subprocess.run(command, capture_output=True, text=True)
         assert (built.returncode, built.stderr) == (0, "")
         self._library = ctypes.CDLL(str(library))
 
