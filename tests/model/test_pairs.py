@@ -3,54 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 from backends import Backend
 from forged_files import FILED
-from made_up_models import region_member, region_model, rows
+from made_up_models import PAIRED, paired_model, paired_rows
 from numpy.testing import assert_array_equal
 
 from gpustump import LogitBoostClassifier, StumpEnsemble
 from gpustump.learners.pair_table import PairAxis, PairTable
-from gpustump.learners.step_table import VOTE_UNIT
 from gpustump.model.members import RegionMember
 
-KINDS: dict[str, dict[str, Any]] = {
-    "two": {},
-    "shared": {"n_classes": 3, "shared": True, "link": "softmax"},
-    "rest": {"n_classes": 3},
-    "quantity": {},
-}
 
-
-def model(kind: str) -> StumpEnsemble:
-    """A model with two pairs, one of them with a feature of categories."""
-    random = np.random.default_rng(0)
-    own = region_model(random, 15, 4, **KINDS[kind])
-    ends, more = np.asarray([-np.inf, -0.5, 1.0, np.inf]), np.asarray([0.5, np.inf])
-    groups = PairAxis(3, groups=((0, 2), (1,), (5,)))
-    pairs = []
-    for axes in (PairAxis(0, ends), PairAxis(1, more)), (PairAxis(1, ends), groups):
-        shape = (axes[0].n_bins, axes[1].n_bins)
-        units = random.integers(-(2**38), 2**38, size=(*shape, own.n_outputs))
-        pairs.append(PairTable(axes, units * VOTE_UNIT, np.zeros(shape)))
-    moved = tuple(region_member(random, 3, 4, one.n_outputs) for one in own.members)
-    own = replace(own, pairs=tuple(pairs), moved=moved)
-    return replace(own, classes=(), link="identity") if kind == "quantity" else own
-
-
-def table() -> np.ndarray:
-    random = np.random.default_rng(1)
-    X = rows(random, 100, 4, "float32")
-    X[:, 3] = random.integers(-1, 7, 100)
-    return X
-
-
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", PAIRED)
 def test_every_library_predicts_the_same_scores_and_explains_them(kind: str, backend: Backend):
-    X, own = table(), model(kind)
+    X, own = paired_rows(), paired_model(kind)
     found = own.decision_function(backend.asarray(X))
     assert backend.owns(found)
     by_hand = own.additive.scores(X)
@@ -68,9 +36,9 @@ def test_every_library_predicts_the_same_scores_and_explains_them(kind: str, bac
 
 
 def test_numpy_s_settings_are_the_caller_s_after_each_step():
-    own = model("two")
+    own = paired_model("two classes")
     with np.errstate(all="raise"):
-        settings, stages = np.geterr(), own.staged_decision_function(table())
+        settings, stages = np.geterr(), own.staged_decision_function(paired_rows())
         for _ in range(own.n_rounds + 1):
             next(stages)
             assert np.geterr() == settings
