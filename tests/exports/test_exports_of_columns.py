@@ -55,21 +55,14 @@ def test_onnx_takes_text_as_an_input_of_its_own(column_model, wanted):
     assert session.get_modelmeta().custom_metadata_map["gpustump.digest"] == column_model.digest()
 
 
-def _columns(types: list[str]) -> str:
-    names = map(exported.quoted_name, NAMES)
-    return ", ".join(f"{name} {own}" for name, own in zip(names, types, strict=True))
-
-
 def test_sqlite_reads_the_columns_as_they_are(column_model, wanted):
     connection = sqlite3.connect(":memory:")
-    connection.execute(
-        "CREATE TABLE data (place_ INTEGER, "
-        + _columns(["REAL", "TEXT COLLATE NOCASE", "TEXT", "BOOLEAN", *["TEXT"] * 4])
-        + ")"
-    )
-    for place, row in enumerate(rows()):
-        given = [value.isoformat() if hasattr(value, "isoformat") else value for value in row]
-        connection.execute(f"INSERT INTO data VALUES (?{', ?' * len(NAMES)})", [place, *given])
+    types = ["REAL", "TEXT COLLATE NOCASE", "TEXT", "BOOLEAN", *["TEXT"] * 4]
+    given = [
+        [value.isoformat() if hasattr(value, "isoformat") else value for value in row]
+        for row in rows()
+    ]
+    exported.fill(connection, NAMES, types, given)
     assert_same(exported.sql_answers(connection, column_model, "sqlite"), wanted[id(column_model)])
     connection.close()
 
@@ -78,10 +71,7 @@ def test_duckdb_reads_the_columns_as_they_are(column_model, wanted):
     duckdb = pytest.importorskip("duckdb")
     types = ["DOUBLE", "VARCHAR", "VARCHAR", "BOOLEAN", "DATE", "TIMESTAMP", "TIME", "VARCHAR"]
     with duckdb.connect() as connection:
-        connection.execute(f"CREATE TABLE data (place_ INTEGER, {_columns(types)})")
-        given = frame().with_row_index("place_")
-        connection.register("frame", given.to_arrow())
-        connection.execute("INSERT INTO data SELECT * FROM frame")
+        exported.fill(connection, NAMES, types, rows())
         assert_same(
             exported.sql_answers(connection, column_model, "duckdb"), wanted[id(column_model)]
         )

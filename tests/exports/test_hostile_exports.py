@@ -125,17 +125,13 @@ def test_sql_is_one_select_and_answers(dialect: str, wanted: Answers) -> None:
     table_name = 'my "table"; --\n'
     library = sqlite3 if dialect == "sqlite" else pytest.importorskip("duckdb")
     connection = library.connect(":memory:")
-    names = [exported.quoted_name(column.name) for column in MODEL.encoding.columns]
+    names = [column.name for column in MODEL.encoding.columns]
     types = ["DOUBLE"] * len(HOSTILE) + ["VARCHAR"]
-    columns = ", ".join(f"{name} {own}" for name, own in zip(names, types, strict=True))
-    quoted = exported.quoted_name(table_name)
-    connection.execute(f"CREATE TABLE {quoted} (place_ INTEGER, {columns})")
-    marks = ", ".join("?" * (1 + len(names)))
-    rows = [[place, *row] for place, row in enumerate(table())]
-    connection.executemany(f"INSERT INTO {quoted} VALUES ({marks})", rows)
+    exported.fill(connection, names, types, table(), table_name)
     assert_same(
         exported.sql_answers(connection, MODEL, dialect, table_name, probabilities=False), wanted
     )
+    quoted = exported.quoted_name(table_name)
     assert connection.execute(f"SELECT count(*) FROM {quoted}").fetchone() == (60,)
     connection.close()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import math
 import random
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from backends import Backend
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_up_models import member, region_member, region_model, rows
-from models_by_hand import bits
+from models_by_hand import bits, exact_scores
 from scipy.special import expit, log_softmax, softmax
 
 from gpustump import Member, RegionMember, Split, Stump, StumpEnsemble
@@ -55,19 +54,6 @@ def model(request: pytest.FixtureRequest) -> StumpEnsemble:
 
 def table(dtype: str = "float64") -> np.ndarray:
     return rows(np.random.default_rng(3), 70, N_FEATURES, dtype)
-
-
-def exact_scores(one: Member | RegionMember, X: np.ndarray) -> np.ndarray:
-    """Each score as a sum of rational numbers, rounded once at the end: (n_samples, n_outputs)."""
-    found = []
-    for row in X.tolist():
-        sums = [Fraction(start) for start in one.constant.tolist()]
-        for hypothesis, votes in zip(one.hypotheses, one.region_votes.tolist(), strict=True):
-            value = row[hypothesis.feature]
-            region = 2 if math.isnan(value) else 0 if value <= hypothesis.threshold else 1
-            sums = [s + Fraction(vote) for s, vote in zip(sums, votes[region], strict=True)]
-        found.append([float(s) for s in sums])
-    return np.asarray(found)
 
 
 EDGES = [-math.inf, -1.5, -5e-324, 0.0, 5e-324, 0.1, 1.0, math.inf]
