@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import random
 
 import numpy as np
 import pytest
@@ -56,46 +55,31 @@ def table(dtype: str = "float64") -> np.ndarray:
     return rows(np.random.default_rng(3), 70, N_FEATURES, dtype)
 
 
-EDGES = [-math.inf, -1.5, -5e-324, 0.0, 5e-324, 0.1, 1.0, math.inf]
-SIGNS = st.sampled_from([-1, 1])
-STUMPS = st.builds(Stump, st.integers(0, 2), st.sampled_from(EDGES), SIGNS, SIGNS, st.just(0.25))
-VALUES = (math.nan, -math.inf, math.inf, 0.0, -0.0, 0.1, 5e-324, -5e-324, 1.0, 1.5)
-UNITS = st.integers(-(2**40), 2**40)
-EVERY_ROW = np.asarray([[a, b, c] for a in VALUES[::2] for b in VALUES[1::2] for c in VALUES[::3]])
-
-
-@st.composite
-def members(draw: st.DrawFn) -> Member | RegionMember:
-    stumps, n_outputs = draw(st.lists(STUMPS, max_size=8)), draw(st.integers(0, 3))
-    size = len(stumps) if not n_outputs else (len(stumps) * 3 + 1) * n_outputs
-    units = np.asarray(draw(st.lists(UNITS, min_size=size, max_size=size))) * VOTE_UNIT
-    if not n_outputs:
-        return Member(tuple(stumps), tuple(units.tolist()))
-    splits = tuple(Split(stump.feature, stump.threshold) for stump in stumps)
-    return RegionMember(splits, units[n_outputs:].reshape(-1, 3, n_outputs), units[:n_outputs])
-
-
-@settings(max_examples=50)
-@given(members())
-def test_scores_and_stages_are_the_exact_sums_in_any_order(one):
-    sums = added_up([one])
-    scores = exact_scores(one, EVERY_ROW)
-    assert sums.scores(EVERY_ROW).tolist() == scores.tolist()
-    order = random.Random(0).sample(range(len(one)), len(one))
+@settings(max_examples=60)
+@given(st.integers(0, 10**6), st.integers(0, 3), st.integers(0, 8))
+def test_scores_and_stages_are_the_exact_sums_in_any_order(seed, n_outputs, n_terms):
+    random = np.random.default_rng(seed)
+    one = region_member(random, n_terms, 3, n_outputs or 1)
+    if n_outputs == 0:
+        one = member(random, n_terms, 3, exact=True)
+    X = rows(random, 40, 3, "float64")
+    sums, scores = added_up([one]), exact_scores(one, X)
+    assert sums.scores(X).tolist() == scores.tolist()
+    order = random.permutation(len(one)).tolist()
     if isinstance(one, Member):
         other = Member([one.stumps[k] for k in order], [one.votes[k] for k in order])
     else:
         other = RegionMember([one.splits[k] for k in order], one.votes[order], one.constant)
-    assert added_up([other]).scores(EVERY_ROW).tolist() == scores.tolist()
-    stages = list(sums.staged_scores(EVERY_ROW))
+    assert added_up([other]).scores(X).tolist() == scores.tolist()
+    stages = list(sums.staged_scores(X))
     assert len(stages) == len(one)
     for number, stage in enumerate(stages, start=1):
-        assert stage.tolist() == exact_scores(one.truncated(number), EVERY_ROW).tolist()
+        assert stage.tolist() == exact_scores(one.truncated(number), X).tolist()
     for output in range(one.n_outputs):
         constant, tables = sums.tables
-        found = np.full(len(EVERY_ROW), constant[output])
+        found = np.full(len(X), constant[output])
         for own in tables:
-            found = found + own.output(output).look_up(EVERY_ROW[:, own.feature])
+            found = found + own.output(output).look_up(X[:, own.feature])
         assert found.tolist() == scores[:, output].tolist()
 
 

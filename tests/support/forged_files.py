@@ -89,76 +89,52 @@ def _of_every_layout() -> dict[str, StumpEnsemble]:
     axes = PairAxis(0, np.asarray([-np.inf, 1.0, np.inf])), PairAxis(1, groups=((0, 2), (1,)))
     values = np.arange(12.0).reshape(4, 3, 1)
     pair = PairTable(axes, values, values[..., 0] / 8, np.stack([values, -values]))
-    two = StumpEnsemble(
-        (
-            RegionMember(
-                (Split(0, 0.5), Split(2, math.inf), Split(2, -math.inf)),
-                [[[0.5], [-0.25], [0.0]], [[1.0], [0.0], [VOTE_UNIT]], [[2.0], [3.0], [-4.0]]],
-                [-0.75],
-            ),
-        ),
-        3,
-        classes=("no", "yes"),
-        feature_names=("a", "b", "c"),
-        missing_learnt=(True, False, False),
+    regions = RegionMember(
+        (Split(0, 0.5), Split(2, math.inf), Split(2, -math.inf)),
+        [[[0.5], [-0.25], [0.0]], [[1.0], [0.0], [VOTE_UNIT]], [[2.0], [3.0], [-4.0]]],
+        [-0.75],
     )
+    stumps = Member((Stump(0, 0.5, 1, -1, 0.25), Stump(2, math.inf, -1, 1, 1 / 3)), (0.5, -0.25))
+    inside = Member((Interval(0, 0.5, 1.5, -1, 1, 1.0),), (VOTE_UNIT,))
+    below = Interval(1, -math.inf, 0.5, 1, -1, 0.25), Stump(0, -1.5, 1, 1, 0.0)
+    of_sets = (
+        Stump(0, -math.inf, 1, -1, 0.25),
+        CategoryStump(1, (0, 3), (1, 200), -1, 1, 0.125),
+        Interval(2, -math.inf, 2.0, 1, 1, 0.25),
+        CategoryStump(1, (7,), (), 1, -1, 0.375),
+    )
+    votes_of_three = np.concatenate([votes, votes[:, :, :1] - 2], axis=2)
+    shared_sets = RegionMember(splits, votes_of_three, [0.5, 0.0, -1.0])
+    learnt = (True, False, False)
     first, second = (region_model(np.random.default_rng(s), 2 + s, 3) for s in (0, 1))
     members, bags = averaged([first.members, second.members])
     moved = RegionMember((Split(0, 1.0),), [[[0.5], [-0.5], [0.25]]], [0.0])
     quantity = RegionMember((Split(1, 2.5),), [[[0.5 + 2.0**-40], [-1.5], [3.0]]], [1e3])
     return {
         "stumps": StumpEnsemble(
-            (Member((Stump(0, 0.5, 1, -1, 0.25), Stump(2, math.inf, -1, 1, 1 / 3)), (0.5, -0.25)),),
+            (stumps,),
             3,
             classes=("no", "yes"),
             feature_names=("a", "b", "b"),
-            missing_learnt=(True, False, False),
+            missing_learnt=learnt,
             details={"seed": 7, "nested": [None, {"é": 0.5}]},
         ),
         "intervals": StumpEnsemble(
-            (
-                Member(
-                    (Interval(1, -math.inf, 0.5, 1, -1, 0.25), Stump(0, -1.5, 1, 1, 0.0)),
-                    (1.0, 0.5),
-                ),
-                Member((), ()),
-                Member((Interval(0, 0.5, 1.5, -1, 1, 1.0),), (VOTE_UNIT,)),
-            ),
-            2,
-            classes=(0, 1, 2),
+            (Member(below, (1.0, 0.5)), Member((), ()), inside), 2, classes=(0, 1, 2)
         ),
         "sets": StumpEnsemble(
-            (
-                Member(
-                    (
-                        Stump(0, -math.inf, 1, -1, 0.25),
-                        CategoryStump(1, (0, 3), (1, 200), -1, 1, 0.125),
-                        Interval(2, -math.inf, 2.0, 1, 1, 0.25),
-                        CategoryStump(1, (7,), (), 1, -1, 0.375),
-                    ),
-                    (0.5, 0.25, 0.125, 1.0),
-                ),
-            ),
-            3,
-            feature_names=("a", "colour", "c"),
+            (Member(of_sets, (0.5, 0.25, 0.125, 1.0)),), 3, feature_names=("a", "colour", "c")
         ),
-        "two": two,
+        "two": StumpEnsemble(
+            (regions,), 3, ("no", "yes"), feature_names=("a", "b", "c"), missing_learnt=learnt
+        ),
         "rest": region_model(np.random.default_rng(0), 4, 3, 3, link="softmax"),
         "shared": region_model(np.random.default_rng(1), 4, 3, 3, shared=True),
-        "shared sets": StumpEnsemble(
-            (
-                RegionMember(
-                    splits, np.concatenate([votes, votes[:, :, :1] - 2], axis=2), [0.5, 0.0, -1.0]
-                ),
-            ),
-            3,
-            classes=(0, 1, 2),
-            link="softmax",
-        ),
+        "shared sets": StumpEnsemble((shared_sets,), 3, classes=(0, 1, 2), link="softmax"),
         "bags": StumpEnsemble(members, 3, bags=bags),
         "pairs": StumpEnsemble(members, 3, bags=bags, pairs=(pair,), moved=(moved,)),
         "quantity": StumpEnsemble((quantity,), 2, classes=(), link="identity"),
-        "count": StumpEnsemble((two.members[0],), 3, classes=(), link="log"),
+        "count": StumpEnsemble((regions,), 3, classes=(), link="log"),
     }
 
 
