@@ -133,20 +133,15 @@ def test_values_that_are_no_numbers_of_categories_are_refused_by_name():
 
 
 def test_1000_categories_are_taken_and_1001_are_refused_with_a_way_out(tmp_path):
-    texts = np.asarray([f"c{number:03}" for number in range(1001)])
-    for n in (1000, 1001):
-        frame, y = pd.DataFrame({"c": np.tile(texts[:n], 10)}), np.tile(np.arange(n) % 2, 10)
-        classifier = AdaBoostClassifier(n_estimators=1, categorical_features="from_dtype")
-        if n == 1000:
-            assert classifier.fit(frame, y).score(frame, y) == 1.0
-            classifier.model_.save(tmp_path / "model.json")
-            model = StumpEnsemble.load(tmp_path / "model.json")
-            assert model.digest() == classifier.model_.digest()
-        else:
-            with pytest.raises(
-                ValueError, match=r"'c' has 1001 categories.*Put rare ones together"
-            ):
-                classifier.fit(frame, y)
+    classifier = AdaBoostClassifier(n_estimators=1, categorical_features="from_dtype")
+    numbers = np.tile(np.arange(1001), 10)
+    frame, y = pd.DataFrame({"c": [f"c{number:03}" for number in numbers]}), numbers % 2
+    with pytest.raises(ValueError, match=r"'c' has 1001 categories.*Put rare ones together"):
+        classifier.fit(frame, y)
+    frame, y = frame[numbers < 1000], y[numbers < 1000]
+    assert classifier.fit(frame, y).score(frame, y) == 1.0
+    classifier.model_.save(tmp_path / "model.json")
+    assert StumpEnsemble.load(tmp_path / "model.json") == classifier.model_
 
 
 @EVERY_KIND

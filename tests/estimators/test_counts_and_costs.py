@@ -11,7 +11,7 @@ from decimal import Decimal
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.metrics import mean_gamma_deviance, mean_poisson_deviance
+from sklearn.metrics import mean_gamma_deviance, mean_poisson_deviance, mean_squared_error
 
 from gpustump import StumpBoostingRegressor
 from gpustump.boosting.rounds.known_scores import exponential_of
@@ -19,7 +19,11 @@ from gpustump.boosting.votes.ratio import deviance_of_mean, natural_log
 from gpustump.learners.step_table import VOTE_UNIT
 
 LOSSES = ("poisson", "gamma")
-DEVIANCES = {"poisson": mean_poisson_deviance, "gamma": mean_gamma_deviance}
+DEVIANCES = {
+    "poisson": mean_poisson_deviance,
+    "gamma": mean_gamma_deviance,
+    "squared_error": mean_squared_error,
+}
 
 each_loss = pytest.mark.parametrize("loss", LOSSES)
 
@@ -85,8 +89,8 @@ def test_in_the_end_predicted_sums_are_the_observed_ones(loss):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@each_loss
-def test_recorded_deviances_are_those_of_the_predictions(loss, weighted):
+@pytest.mark.parametrize("loss", DEVIANCES)
+def test_recorded_errors_are_those_of_the_predictions(loss, weighted):
     X, y = drawn(loss, missing=0.1)
     X_val, y_val = drawn(loss, seed=1)
     w, w_val = (
@@ -94,16 +98,16 @@ def test_recorded_deviances_are_those_of_the_predictions(loss, weighted):
     )
     reg = StumpBoostingRegressor(loss=loss, n_estimators=30)
     reg.fit(X, y * 100, w, X_val=X_val, y_val=y_val * 100, sample_weight_val=w_val)
-    deviance = DEVIANCES[loss]
+    error_of = DEVIANCES[loss]
     (rounds,), (errors,), (scores,) = reg.rounds_, reg.held_out_errors_, reg.held_out_scores_
     for number, predicted in enumerate(reg.staged_predict(X)):
-        own = deviance(y * 100, predicted, sample_weight=w)
+        own = error_of(y * 100, predicted, sample_weight=w)
         assert rounds[number].training_error == pytest.approx(own, rel=1e-9)
+    assert_array_equal(predicted, reg.predict(X))
     for number, predicted in enumerate(reg.staged_predict(X_val)):
-        own = deviance(y_val * 100, predicted, sample_weight=w_val)
+        own = error_of(y_val * 100, predicted, sample_weight=w_val)
         assert errors[number] == -scores[number] == pytest.approx(own, rel=1e-9)
-    metric = f"mean_{loss}_deviance"
-    assert reg.evals_result_["validation"][metric] == list(errors)
+    assert reg.evals_result_["validation"][error_of.__name__] == list(errors)
 
 
 def test_an_exposure_is_a_rate_that_weighs_as_much():

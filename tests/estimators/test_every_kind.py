@@ -101,19 +101,6 @@ def test_every_library_gets_the_same_model_and_answers_in_kind(backend: Backend,
         assert_array_equal(backend.to_numpy(found), getattr(plain, answer)(X))
 
 
-@EVERY_CASE
-def test_missing_values_are_a_region_with_votes_of_its_own(kind, n_classes):
-    """Labels follow from which values are missing, and from nothing else."""
-    random = np.random.default_rng(0)
-    y = np.arange(120) % n_classes
-    X = random.normal(size=(120, 3))
-    X[y == 0, 1] = np.nan
-    X[y == 1, 2] = np.nan
-    classifier = KINDS[kind](n_estimators=30).fit(X, y)
-    assert classifier.score(X, y) == 1.0
-    assert classifier.feature_importances_[0] < 0.2
-
-
 @pytest.mark.parametrize(
     ("kind", "n_classes"), [case for case in CASES if not case[0].startswith("discrete")]
 )

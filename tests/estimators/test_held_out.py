@@ -1,7 +1,7 @@
 """Held-out samples: which are drawn or passed, how they are judged, when a fit ends, its curves.
 
-Scores are computed again with scikit-learn's metrics, from models that were fitted without early
-stopping on the samples that were left.
+Scores are computed again from models that were fitted without early stopping on the samples that
+were left.
 """
 
 from __future__ import annotations
@@ -13,15 +13,14 @@ from classifiers import CASES, KINDS, SHARED, drawn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from models_by_hand import skip_if_costly
-from sklearn import config_context
 from sklearn.exceptions import NotFittedError
-from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss, roc_auc_score
 from sklearn.model_selection import train_test_split
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
-from gpustump import AdaBoostClassifier, GlassBoxRegressor
+from gpustump import GlassBoxRegressor
+from gpustump.boosting.held_out.samples import HeldOut
+from gpustump.boosting.held_out.scores import scorer
 from gpustump.data.parameters import SCORINGS
+from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.estimators.held_out import Strata
 
 PATIENCE = 4
@@ -42,42 +41,16 @@ def parts_of(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.sort(kept), np.sort(watched)
 
 
-def margins(y: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """y F for each sample and output."""
-    if scores.ndim == 1:
-        return np.where(y == 1, 1, -1) * scores
-    return np.where(y[:, np.newaxis] == np.arange(scores.shape[1]), 1, -1) * scores
-
-
-def expected_score(scoring: str, y: np.ndarray, stage: dict, kind: str) -> float:
-    """A score of held-out samples by its definition."""
-    scores, shares = stage["scores"], stage["shares"]
-    if scoring == "accuracy":
-        return accuracy_score(y, stage["labels"])
-    if scoring == "balanced_accuracy":
-        return balanced_accuracy_score(y, stage["labels"])
-    if scoring == "roc_auc":
-        if scores.ndim == 1:
-            return roc_auc_score(y, scores)
-        return float(np.mean([roc_auc_score(y == k, scores[:, k]) for k in range(3)]))
-    if scoring == "neg_log_loss":
-        return -log_loss(y, shares)
-    if scoring == "neg_exponential_loss":
-        return -float(np.exp(-margins(y, scores)).mean())
-    if kind == "newton-shared" and scores.ndim == 2:
-        own = scores[np.arange(len(y)), y]
-        return -float((np.log(np.exp(scores).sum(axis=1)) - own).mean())
-    return -float(np.log1p(np.exp(-margins(y, scores))).mean())
-
-
 ONE_RUN = [("discrete", 2), ("real", 2), ("newton", 2)] + [(kind, 3) for kind in SHARED]
 
 
 @pytest.mark.parametrize("scoring", SCORINGS)
 @pytest.mark.parametrize(("kind", "n_classes"), ONE_RUN)
 def test_held_out_scores_are_those_of_models_of_the_other_samples(kind, n_classes, scoring):
+    """tests/boosting/test_held_out.py compares the scores with their definitions."""
     X, y = drawn(n_classes, n_samples=150, missing=0.05, seed=3)
-    stopped = KINDS[kind](scoring=scoring, **WATCHING).fit(X, y)
+    weights = np.random.default_rng(1).uniform(0.1, 5.0, len(y))
+    stopped = KINDS[kind](scoring=scoring, **WATCHING).fit(X, y, weights)
     (scores,), (errors,), (reason,) = (
         stopped.held_out_scores_, stopped.held_out_errors_, stopped.stop_reasons_,
     )  # fmt: skip
@@ -87,31 +60,14 @@ def test_held_out_scores_are_those_of_models_of_the_other_samples(kind, n_classe
     assert len(scores) == len(errors) == min(best + PATIENCE, WATCHING["n_estimators"])
 
     kept, watched = parts_of(y)
-    free = KINDS[kind](n_estimators=len(scores)).fit(X[kept], y[kept])
+    free = KINDS[kind](n_estimators=len(scores)).fit(X[kept], y[kept], weights[kept])
     assert stopped.rounds_[0] == free.rounds_[0][:best]
-    stages = zip(
-        free.staged_decision_function(X[watched]),
-        free.staged_predict(X[watched]),
-        free.staged_predict_proba(X[watched]),
-        strict=True,
-    )
-    for number, (own, labels, shares) in enumerate(stages):
-        stage = {"scores": own, "labels": labels, "shares": shares}
-        expected = expected_score(scoring, y[watched], stage, kind)
-        assert scores[number] == pytest.approx(expected, rel=1e-12, abs=3 * 2.0**-24), number
-        assert errors[number] == pytest.approx(np.mean(labels != y[watched]), abs=1e-15)
-
-
-@pytest.mark.parametrize(("kind", "n_classes"), ONE_RUN)
-def test_held_out_samples_of_some_weight_count_by_it(kind, n_classes):
-    X, y = drawn(n_classes, n_samples=150, seed=3)
-    weights = np.random.default_rng(1).uniform(0.1, 5.0, len(y))
-    stopped = KINDS[kind](**(WATCHING | {"scoring": "accuracy"})).fit(X, y, weights)
-    kept, watched = parts_of(y)
-    number = stopped.n_iter_
-    free = KINDS[kind](n_estimators=number).fit(X[kept], y[kept], weights[kept])
-    expected = accuracy_score(y[watched], free.predict(X[watched]), sample_weight=weights[watched])
-    assert stopped.held_out_scores_[0][number - 1] == pytest.approx(expected, abs=1e-12)
+    n_outputs, own_weights = 1 if n_classes == 2 else n_classes, weights[watched]
+    held_out = HeldOut(y[watched], IntegerWeights.of(own_weights), n_outputs)
+    score_of = scorer(scoring, held_out, free.model_.link)
+    assert [score_of(own) for own in free.staged_decision_function(X[watched])] == list(scores)
+    wrong = [own != y[watched] for own in free.staged_predict(X[watched])]
+    np.testing.assert_allclose(errors, np.average(wrong, axis=1, weights=own_weights), atol=1e-12)
 
 
 @pytest.mark.parametrize("scoring", SCORINGS)
@@ -176,31 +132,6 @@ def test_rows_on_another_device_are_refused_and_lists_are_moved():
         KINDS["newton"]().fit(*train, **validation(X[60:], y[60:]))
     with pytest.raises(ValueError, match=r"y_val: X is on .*device1.* but y is on cpu; move one"):
         KINDS["newton"]().fit(*train, **validation(there(X[60:]), y[60:]))
-
-
-@pytest.mark.parametrize(("kind", "n_classes"), ONE_RUN)
-def test_without_early_stopping_all_rounds_are_made_and_kept_and_judged(kind, n_classes):
-    X, y = drawn(n_classes, n_samples=150, seed=3)
-    plain = KINDS[kind](n_estimators=12).fit(X[:90], y[:90])
-    found = KINDS[kind](n_estimators=12).fit(X[:90], y[:90], **validation(X[90:], y[90:]))
-    assert found.model_.digest() == plain.model_.digest()
-    assert found.stop_reasons_ == plain.stop_reasons_
-    errors = [float(np.mean(own != y[90:])) for own in plain.staged_predict(X[90:])]
-    np.testing.assert_allclose(found.held_out_errors_[0], errors, atol=1e-15)
-
-
-def test_a_pipeline_transforms_the_rows_that_are_watched():
-    X, y = drawn(2, n_samples=150, seed=3)
-    scaler = StandardScaler().fit(X[:90])
-    plain = AdaBoostClassifier(**WATCHING).fit(
-        scaler.transform(X[:90]), y[:90], **validation(scaler.transform(X[90:]), y[90:])
-    )
-    with config_context(enable_metadata_routing=True):
-        boosting = AdaBoostClassifier(**WATCHING).set_fit_request(X_val=True, y_val=True)
-        pipeline = make_pipeline(StandardScaler(), boosting)
-        pipeline.set_params(transform_input=["X_val"])
-        pipeline.fit(X[:90], y[:90], X_val=X[90:], y_val=y[90:])
-    check_equal(pipeline[-1], plain)
 
 
 @pytest.mark.parametrize("before", ["nothing", "a share", "other rows"])

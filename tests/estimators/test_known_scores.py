@@ -12,12 +12,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, logsumexp, softmax
 from sklearn.metrics import log_loss
 
-from gpustump import AdaBoostClassifier, LogitBoostClassifier, StumpBoostingRegressor
-from gpustump.boosting.rounds.boosting import Boosting
+from gpustump import AdaBoostClassifier, LogitBoostClassifier
 from gpustump.boosting.rounds.known_scores import exponential_of, in_vote_units
-from gpustump.boosting.votes.settings import VoteSettings
-from gpustump.engines.contract import Resources, Task
-from gpustump.engines.route import prepared
 
 N_CLASSES = (2, 3)
 
@@ -43,47 +39,32 @@ def probabilities(scores: np.ndarray) -> np.ndarray:
     return softmax(2.0 * scores, axis=1)
 
 
-def boosting(X, y, offset=None, constant=None, n_rounds=6):
-    """A run of Newton votes on plain arrays."""
-    n_outputs = 1 if y.dtype == np.float64 else int(y.max()) + 1
-    weights, votes = np.ones(len(y)), VoteSettings("newton", 0.5, 1.0)
-    found = votes.votes(weights, n_outputs)
-    task = Task(X, len(y), found.objective("stump"), n_rounds)
-    trainer = prepared(task, None, Resources())[1]
-    return Boosting(
-        trainer, y, weights, votes=found, n_rounds=n_rounds, constant=constant, offset=offset
-    )
-
-
 @each_number_of_classes
-def test_from_the_scores_of_a_model_boosting_goes_on_with_its_next_rounds(n_classes):
-    X, classes, _ = drawn(n_classes)
-    y = 2.0 * classes - 1.0 if n_classes == 2 else classes
-    whole = boosting(X, y, n_rounds=12)
-    rounds = list(whole)
-    first = boosting(X, y)
-    assert len(list(first)) == 6
-    scores = first.model.decision_function(X)
-    zeros = (0.0,) * (1 if n_classes == 2 else n_classes)
-    rest = list(boosting(X, y, offset=scores, constant=zeros))
-    assert [one.stump for one in rest] == [one.stump for one in rounds[6:]]
-    for own, other in zip(rest, rounds[6:], strict=True):
-        assert_allclose(own.votes, other.votes, atol=1e-9)
-        assert own.training_error == other.training_error
-
-
-@each_number_of_classes
-def test_the_constant_is_a_newton_step_from_the_known_scores(n_classes):
+def test_the_constant_and_the_votes_are_newton_steps_from_the_known_scores(n_classes):
     X, y, known = drawn(n_classes)
     weights = np.random.default_rng(1).integers(1, 5, size=len(y)).astype(float)
-    clf = LogitBoostClassifier(n_estimators=1).fit(X, y, weights, init_score=known)
-    p = probabilities(known / 2.0)
+    how = {"n_estimators": 8, "learning_rate": 0.5, "l2_regularization": 5.0}
+    clf = LogitBoostClassifier(**how).fit(X, y, weights, init_score=known)
+    scores = known / 2.0
     is_own = np.arange(n_classes) == y[:, np.newaxis]
-    apart = (weights[:, np.newaxis] * (is_own - p)).sum(axis=0)
-    both = (weights[:, np.newaxis] * p * (1.0 - p)).sum(axis=0)
-    expected = apart / both / 2.0
-    constant = clf.model_.members[0].constant
-    assert_allclose(constant, expected[1:] if n_classes == 2 else expected, rtol=1e-7)
+
+    def step(rows: np.ndarray, l2: float = 5.0) -> np.ndarray:
+        """For each output, half of the sum of gradients over that of Hessians and lambda."""
+        p = probabilities(scores)
+        apart = (weights[:, np.newaxis] * (is_own - p))[rows].sum(axis=0)
+        both = (weights[:, np.newaxis] * p * (1.0 - p))[rows].sum(axis=0)
+        return (apart / (both + l2) / 2.0)[1 if n_classes == 2 else slice(None)]
+
+    (member,), (rounds,) = clf.model_.members, clf.rounds_
+    assert_allclose(np.squeeze(member.constant), step(np.full(len(y), True), l2=0.0), rtol=1e-7)
+    scores = scores + np.squeeze(member.constant)
+    for one in rounds:
+        is_left = X[:, one.stump.feature] <= one.stump.threshold
+        votes = np.squeeze([0.5 * step(is_left), 0.5 * step(~is_left)])
+        assert_allclose(np.squeeze(one.votes[:2]), votes, rtol=1e-6)
+        scores = scores + votes[np.where(is_left, 0, 1)]
+        wrong = probabilities(scores).argmax(axis=1) != y
+        assert one.training_error == np.average(wrong, weights=weights)
 
 
 @each_number_of_classes
@@ -168,19 +149,6 @@ def test_extreme_known_scores_leave_probabilities_that_are_numbers():
     assert_allclose(logsumexp(predicted, axis=1), 0.0, atol=1e-9)
 
 
-@each_number_of_classes
-def test_watched_rows_need_known_scores_if_the_others_have_them(n_classes):
-    X, y, known = drawn(n_classes)
-    rows = {"X_val": X[:50], "y_val": y[:50]}
-    clf = LogitBoostClassifier(n_estimators=3)
-    with pytest.raises(ValueError, match=r"init_score is given, but init_score_val is not.*zeros"):
-        clf.fit(X, y, init_score=known, **rows)
-    clf.fit(X, y, init_score=known, init_score_val=np.zeros_like(known[:50]), **rows)
-    counts = StumpBoostingRegressor(loss="poisson", n_estimators=3)
-    with pytest.raises(ValueError, match=r"exposure is given, but exposure_val is not.*ones"):
-        counts.fit(X, y, exposure=np.full(len(y), 2.0), **rows)
-
-
 def test_predictions_refuse_known_scores_as_fits_do():
     X, y, known = drawn(3)
     clf = LogitBoostClassifier(n_estimators=2).fit(X, y, init_score=known)
@@ -199,9 +167,3 @@ def test_one_class_is_predicted_with_certainty_whatever_is_known():
     clf = LogitBoostClassifier(n_estimators=2).fit(X, np.full(len(X), 7), init_score=known)
     assert clf.predict_proba(X, init_score=known).tolist() == [[1.0]] * len(X)
     assert clf.predict(X, init_score=known).tolist() == [7] * len(X)
-
-
-def test_two_columns_of_known_scores_for_two_classes_are_refused_without_a_hint_to_flatten_them():
-    X, y, known = drawn(2)
-    with pytest.raises(ValueError, match=r"must have one dimension.* its shape is \(500, 2\)\.$"):
-        LogitBoostClassifier().fit(X, y, init_score=np.stack([-known, known], axis=1))

@@ -15,12 +15,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_diabetes
 from sklearn.ensemble import GradientBoostingRegressor
-from sklearn.metrics import r2_score
 
 from gpustump import GlassBoxRegressor, StumpBoostingRegressor, StumpEnsemble, plots
-from gpustump.engines.route import CHOICES
-
-ENGINES = tuple(name for name in CHOICES if name in ("reference", "sorted", "coded"))
 
 
 def drawn(seed: int = 0, n_samples: int = 300, missing: float = 0.0):
@@ -85,59 +81,6 @@ def test_predictions_are_those_of_scikit_learns_boosted_stumps():
     assert_allclose(own.predict(X), peer.predict(X), rtol=1e-7)
     (curve,) = own.evals_result_["training"].values()
     assert_allclose(curve, peer.train_score_, rtol=1e-7)
-
-
-ROUNDS = {
-    "plain": {"smoothing_rounds": 10},
-    "missing": {"n_iter_no_change": 5, "random_state": 0, "tol": 1e-4},
-    "weights": {"n_bags": 2, "random_state": 0, "n_iter_no_change": 5},
-    "categories": {"categorical_features": [2]},
-    "constraints": {"monotonic_cst": [1, -1, 0, 1]},
-}
-
-
-LOSSES = ("gamma", "squared_error", "poisson")
-
-
-@pytest.mark.parametrize(("kind", "loss"), [*zip(ROUNDS, itertools.cycle(LOSSES), strict=False)])
-def test_every_engine_gives_the_same_model_and_the_same_curves(kind, loss, monkeypatch):
-    X, y = drawn(missing=0.2 if kind == "missing" else 0.0)
-    y = {"squared_error": y, "poisson": np.round(np.exp(y)), "gamma": np.exp(y)}[loss]
-    weights = 10.0 ** np.random.default_rng(1).uniform(-3, 3, 300) if kind == "weights" else None
-    if kind == "categories":
-        X[:, 2] = np.random.default_rng(2).integers(-1, 12, 300)
-    how, found = {"l2_regularization": 0.5, "n_estimators": 30, **ROUNDS[kind]}, []
-    for engine, n_jobs in itertools.product(ENGINES, (1, 2)):
-        monkeypatch.setenv("GPUSTUMP_KERNELS", engine)
-        reg = StumpBoostingRegressor(loss=loss, n_jobs=n_jobs, **how).fit(X, y, weights)
-        assert reg.route_.engine == engine
-        found.append((reg.model_.digest(), reg.held_out_scores_, reg.rounds_))
-    assert all(one == found[0] for one in found)
-    if kind == "constraints":
-        assert np.all(np.diff(reg.shape_function(0).values[:-1]) >= 0)
-        assert np.all(np.diff(reg.shape_function(1).values[:-1]) <= 0)
-
-
-def test_the_recorded_error_is_that_of_the_predictions():
-    X, y = drawn(missing=0.1)
-    weights = np.random.default_rng(0).uniform(0.1, 5, len(y))
-    reg = StumpBoostingRegressor(n_estimators=25).fit(X, y, weights, X_val=X[:50], y_val=y[:50])
-    staged = list(reg.staged_predict(X))
-    for one, predicted in zip(reg.rounds_[0], staged, strict=True):
-        assert_allclose(one.training_error, np.average((predicted - y) ** 2, weights=weights))
-    watched = [np.mean((predicted[:50] - y[:50]) ** 2) for predicted in staged]
-    assert_allclose(reg.held_out_errors_[0], watched, rtol=1e-7)
-    assert_array_equal(np.negative(reg.held_out_scores_[0]), reg.held_out_errors_[0])
-    assert_array_equal(staged[-1], reg.predict(X))
-    assert reg.score(X, y) == r2_score(y, reg.predict(X))
-
-
-def test_a_multiple_of_the_targets_by_a_power_of_two_gives_that_multiple_of_the_predictions():
-    X, y = drawn()
-    reg = StumpBoostingRegressor(n_estimators=30).fit(X, y)
-    for power in (2.0**-80, 2.0**60):
-        other = StumpBoostingRegressor(n_estimators=30).fit(X, y * power)
-        assert_array_equal(other.predict(X), reg.predict(X) * power)
 
 
 @pytest.mark.filterwarnings("ignore:y spans")

@@ -47,15 +47,9 @@ def table(rng: np.random.Generator, n_rows: int, n_features: int, dtype: str) ->
         return X.astype(dtype)
 
 
-def scattered(rng: np.random.Generator, X: np.ndarray) -> Any:
-    """The table in some form of SciPy's: with zeros listed, entries in any order, or read-only."""
-    form = rng.choice([sp.csr_matrix, sp.csc_array, sp.csr_array, sp.coo_array, sp.lil_array])
-    if rng.random() < 0.5:
-        return form(X)
-    rows, columns = (own.ravel() for own in np.indices(X.shape))
-    order = rng.permutation(X.size)
-    entries = X[rows, columns][order], (rows[order], columns[order])
-    found = sp.coo_array(entries, shape=X.shape)
+def read_only(X: np.ndarray) -> sp.coo_array:
+    """The table as SciPy holds it; tests/engines/test_sparse.py tries all forms."""
+    found = sp.coo_array(X)
     for own in (found.data, *found.coords):
         own.flags.writeable = False
     return found
@@ -76,7 +70,7 @@ def test_a_sparse_table_gives_all_that_its_dense_form_gives(kind: str, seed: int
         y = np.digitize(signal, np.quantile(signal, np.arange(1, n_classes) / n_classes))
     weights = rng.choice([0.0, 1.0, 2.5], len(X)) if seed % 2 else None
     watched = {} if kind.startswith("g") else {"y_val": y[:40]}
-    given, seen = scattered(rng, X), scattered(rng, X[:40]) if watched else None
+    given, seen = read_only(X), read_only(X[:40]) if watched else None
     here = estimator(n_estimators=20, random_state=0, **how)
     here.fit(X, y, weights, **watched, **({"X_val": X[:40]} if watched else {}))
     there = estimator(n_estimators=20, random_state=0, **how)
@@ -85,7 +79,7 @@ def test_a_sparse_table_gives_all_that_its_dense_form_gives(kind: str, seed: int
     assert there.model_.digest() == here.model_.digest()
     for name in ("evals_result_", "stop_reasons_", "rounds_", "held_out_errors_"):
         assert str(getattr(there, name)) == str(getattr(here, name)), name
-    rows = scattered(rng, other)
+    rows = read_only(other)
     for method in ("predict", "predict_proba", "decision_function", "contribution_importances"):
         if hasattr(here, method):
             found = getattr(there, method)(rows)

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 from audited_fits import FITS, facts_of
-from backends import Backend
 from classifiers import CASES, KINDS, drawn
 from sklearn.base import clone
 
@@ -38,15 +37,6 @@ def test_a_warm_start_is_one_fit(name):
     with pytest.raises(ValueError, match=f"n_estimators=1 is less than the {parts.n_iter_} rounds"):
         parts.set_params(n_estimators=1).fit(*recipe.data, **recipe.more)
     assert facts_of(parts) == facts_of(whole)
-
-
-@pytest.mark.parametrize("name", ["discrete", "newton-shared", "early stopping", "costs"])
-def test_every_backend_goes_on_to_the_same_model(backend: Backend, name):
-    recipe = FITS[name]
-    data = [backend.asarray(own[:60]) for own in recipe.data]
-    whole = recipe.unfitted(n_estimators=4).fit(*(own[:60] for own in recipe.data))
-    parts = recipe.unfitted(n_estimators=2, warm_start=True).fit(*data)
-    assert facts_of(parts.set_params(n_estimators=4).fit(*data)) == facts_of(whole)
 
 
 def test_a_random_state_that_gives_other_samples_at_each_draw_is_drawn_from_once():
@@ -227,12 +217,3 @@ def test_an_interruption_anywhere_leaves_the_old_model_or_the_new_one_whole_and_
         assert outcomes[-1] in (old, new), line
         assert facts_of(classifier.fit(X, y)) == new
     assert old in outcomes
-
-
-def test_what_was_fitted_does_not_change_with_the_parameters():
-    classifier = AdaBoostClassifier(n_estimators=5, learning_rate=0.5).fit(X, NOISE)
-    votes, errors = classifier.estimator_weights_, classifier.estimator_errors_
-    classifier.set_params(n_estimators=50)
-    assert np.array_equal(classifier.estimator_weights_, votes)
-    assert np.array_equal(classifier.estimator_errors_, errors)
-    assert votes.shape == (5,)

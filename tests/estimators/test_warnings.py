@@ -110,18 +110,14 @@ def test_small_weights_are_told_and_both_ways_out_are_right(scale):
     assert loss(weights, l2_regularization=advice) == pytest.approx(wanted, rel=0.02)
 
 
-def test_the_preset_and_class_weights_count_too():
+def test_the_preset_class_weights_and_the_unit_of_counts_count_too():
     X, y = drawn(3)
     small, how = np.full(len(y), 1 / len(y)), {"n_estimators": 2, "device": "cpu"}
     with pytest.warns(UserWarning, match=r"small against l2_regularization=0\.1"):
         GlassBoxClassifier(n_bags=1, interactions=0, random_state=0, **how).fit(X, y, small)
     with pytest.warns(UserWarning, match="small against l2_regularization=3"):
         LogitBoostClassifier(class_weight=dict.fromkeys(range(3), 0.001), **how).fit(X, y)
-
-
-def test_the_lambda_of_counts_is_told_as_it_was_given():
-    X, y = drawn(2)
-    counts = StumpBoostingRegressor(loss="poisson", l2_regularization=100.0, n_estimators=2)
+    counts = StumpBoostingRegressor(loss="poisson", l2_regularization=100.0, **how)
     with pytest.warns(UserWarning, match="small against l2_regularization=100, which"):
         counts.fit(X, y, exposure=np.full(len(y), 0.02))
 

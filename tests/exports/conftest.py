@@ -1,68 +1,25 @@
-"""Models with pairs, for all tests of exports: trained on numbers, and made by hand for columns."""
+"""Models with pairs, for all tests of exports: of numbers, and of columns of every kind."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
-from typing import Any
 
 import exported
 import exported_columns as columns
 import numpy as np
 import pytest
 from exported_models import Case
+from made_up_models import PAIRED, paired_model, paired_rows
 
-from gpustump import (
-    GlassBoxClassifier,
-    GlassBoxRegressor,
-    LogitBoostClassifier,
-    RegionMember,
-    StumpEnsemble,
-)
+from gpustump import RegionMember, StumpEnsemble
 from gpustump.learners.pair_table import PairAxis, PairTable
 from gpustump.learners.step_table import VOTE_UNIT
-
-PAIRED: dict[str, Callable[[np.ndarray, np.random.Generator], Any]] = {
-    "two classes": lambda x, _: _glass_box(GlassBoxClassifier, x, x[0] * x[1] + x[2] > 0),
-    "shared classes": lambda x, _: _glass_box(
-        GlassBoxClassifier, x, (x[0] * x[1] > 0) + 0 + (x[2] > x[1])
-    ),
-    "one against the rest": lambda x, _: (
-        LogitBoostClassifier(
-            n_estimators=20, multi_class="one_vs_rest", interactions=[(0, 1), (1, 2)], device="cpu"
-        ),
-        np.asarray(["b", "a", "c"])[(x[0] * x[1] > 0) + 0 + (x[2] > x[1])],
-    ),
-    "quantity": lambda x, _: _glass_box(GlassBoxRegressor, x, x[0] * x[1] + x[2] / 3),
-    "counts": lambda x, random: _glass_box(
-        GlassBoxRegressor, x, random.poisson(np.exp(x[0] * x[1] / 2)), loss="poisson"
-    ),
-    "categories": lambda x, _: (
-        LogitBoostClassifier(
-            n_estimators=20, interactions=[(0, 3), (2, 3)], categorical_features=[3], device="cpu"
-        ),
-        (x[3] % 2 == 0) ^ (x[0] > 0),
-    ),
-}
-"""An estimator and its targets, for features without missing values, by name."""
-
-
-def _glass_box(kind: Any, x: np.ndarray, y: np.ndarray, **how: Any) -> tuple[Any, np.ndarray]:
-    quick = {"random_state": 0, "n_bags": 2, "n_estimators": 40, "device": "cpu"}
-    return kind(interactions=3, **quick, **how), y
 
 
 @pytest.fixture(scope="session", params=PAIRED)
 def paired(request: pytest.FixtureRequest) -> Case:
-    """A trained model with pairs, and rows for it."""
-    random = np.random.default_rng(5)
-    X = random.normal(size=(500, 4)).astype(np.float32)
-    X[:, 3] = random.integers(6, size=500)
-    estimator, y = PAIRED[request.param](X.T, random)
-    X[random.random(X.shape) < 0.1] = np.nan
-    model = estimator.fit(X, y).model_
-    assert model.pairs
-    return Case(model, X)
+    """A model with pairs, and rows for it."""
+    return Case(paired_model(request.param), paired_rows())
 
 
 @pytest.fixture(scope="session")

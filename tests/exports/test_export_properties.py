@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from fractions import Fraction
 
 import exported
 import numpy as np
 import pytest
-from exported import Answers, assert_same
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from models_by_hand import exact_scores
 
 from gpustump import RegionMember, Split, StumpEnsemble
 from gpustump.exports.sql import DIALECTS, number
@@ -42,30 +41,16 @@ def models(draw: st.DrawFn) -> StumpEnsemble:
     return StumpEnsemble((RegionMember(splits, votes, np.zeros(n_outputs)),), 3, classes)
 
 
-def by_the_real_numbers(model: StumpEnsemble, X: np.ndarray) -> np.ndarray:
-    """The scores, (n_samples, n_outputs): values and thresholds are compared as fractions."""
-    (member,) = model.members
-    units = (member.votes / VOTE_UNIT).astype(np.int64)
-    found = np.zeros((len(X), model.n_outputs), dtype=np.int64)
-    for row, total in zip(X.tolist(), found, strict=True):
-        for split, vote in zip(member.splits, units, strict=True):
-            total += vote[_region(row[split.feature], split.threshold)]
-    return found
-
-
-def _region(value: float, threshold: float) -> int:
-    if math.isnan(value):
-        return 2
-    if math.isinf(value) or math.isinf(threshold):
-        return int(value > threshold)
-    return int(Fraction(value) > Fraction(threshold))
+def units_of(model: StumpEnsemble, X: np.ndarray) -> np.ndarray:
+    """The scores, (n_samples, n_outputs), in their unit; floats are compared as real numbers."""
+    return (exact_scores(model.members[0], X) / VOTE_UNIT).astype(np.int64)
 
 
 @settings(max_examples=60, deadline=None)
 @given(models(), st.sampled_from(["float32", "float64"]))
 def test_exports_compare_as_the_real_numbers_do(model: StumpEnsemble, dtype: str) -> None:
     X = exported.edge_rows(model, dtype, 40)
-    scores = by_the_real_numbers(model, X)
+    scores = units_of(model, X)
     scores = scores[:, 0] if model.is_binary else scores
     np.testing.assert_array_equal(exported.by_sqlite(model, X).scores, scores)
     np.testing.assert_array_equal(exported.by_onnx(model, X, dtype).scores, scores)
@@ -82,7 +67,7 @@ def test_compilers_and_duckdb_read_every_threshold_exactly(target: str) -> None:
     model = StumpEnsemble((RegionMember(splits, votes, np.zeros(1)),), 3)
     answer = {"c": exported.by_c, "duckdb": exported.by_duckdb}[target]
     X = exported.edge_rows(model, "float64", 700)
-    np.testing.assert_array_equal(answer(model, X).scores, by_the_real_numbers(model, X)[:, 0])
+    np.testing.assert_array_equal(answer(model, X).scores, units_of(model, X)[:, 0])
 
 
 @settings(max_examples=400, deadline=None)
@@ -116,15 +101,5 @@ def test_a_number_that_stands_for_a_missing_value_gets_the_votes_of_one(
     assert (np.diff(steps.thresholds) > 0).all()
     X = exported.edge_rows(model, "float64", 60)
     gone = np.where(np.isin(X, words), np.nan, X)
-    wanted = by_the_real_numbers(model, gone)[:, 0]
+    wanted = units_of(model, gone)[:, 0]
     np.testing.assert_array_equal(exported.by_sqlite(model, X).scores, wanted)
-
-
-def test_all_exports_say_the_same_of_a_score_of_zero() -> None:
-    model = StumpEnsemble(
-        (RegionMember((Split(0, 0.0),), np.asarray([[[0.0], [0.5], [-0.5]]]), np.zeros(1)),), 1
-    )
-    X = np.asarray([[0.0], [1.0], [np.nan]])
-    wanted = Answers([-1, 1, -1], np.asarray([0, 2**35, -(2**35)]), None)
-    for answer in (*exported.TARGETS.values(), exported.by_c):
-        assert_same(answer(model, X)._replace(probabilities=None), wanted)

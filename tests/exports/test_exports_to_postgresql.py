@@ -135,7 +135,7 @@ def test_postgresql_answers_as_a_model_with_pairs_does(
 def _answers_as_the_model(server: Server, case: numbers.Case) -> None:
     model, X = case
     names = model.feature_names or [f"x{j}" for j in range(model.n_features)]
-    table = ", ".join(f"{exported.quoted_name(own)} DOUBLE PRECISION" for own in names)
+    table = exported.columns_of(names, ["DOUBLE PRECISION"] * len(names))
     found = server.answers(model, table, X.astype(np.float64).tolist())
     assert_same(found, expected(model, X))
 
@@ -145,8 +145,7 @@ def test_postgresql_reads_the_columns_as_they_are(
     server: Server, column_models: dict[str, StumpEnsemble]
 ) -> None:
     types = ["DOUBLE PRECISION", "TEXT", "TEXT", "BOOLEAN", "DATE", "TIMESTAMP", "TIME", "TEXT"]
-    names = map(exported.quoted_name, columns.NAMES)
-    table = ", ".join(f"{name} {own}" for name, own in zip(names, types, strict=True))
+    table = exported.columns_of(columns.NAMES, types)
     for model in column_models.values():
         found = server.answers(model, table, columns.rows())
         assert_same(found, expected(model, columns.frame()))

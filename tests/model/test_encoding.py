@@ -18,28 +18,14 @@ import pyarrow as pa
 import pytest
 from numpy.testing import assert_array_equal
 
-from gpustump import AdaBoostClassifier, Member, ModelFileError, StumpEnsemble, theory
+from gpustump import AdaBoostClassifier, Member, ModelFileError, StumpEnsemble
 from gpustump.data.frames import columns_of
 from gpustump.learners.category_split import CategoryStump
 from gpustump.model.encoding import Encoding, InputColumn, Unseen, encode, stored_encoding
 
 FRAMES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
 DAYS = [dt.date(2020, 1, 1) + dt.timedelta(days=k) for k in range(400)]
-NAMES = ["mean area", "mean texture", "worst area", "error"]
 NAN = np.nan
-
-
-def numbers(seed: int) -> tuple[pd.DataFrame, np.ndarray]:
-    X = np.random.default_rng(seed).normal(size=(150, 4))
-    return pd.DataFrame(X, columns=NAMES), (X[:, 0] + X[:, 2] ** 2 > 0.5).astype(int)
-
-
-@pytest.fixture(scope="module")
-def named(tmp_path_factory) -> StumpEnsemble:
-    """A model with the names of its features, as it comes back from its file."""
-    path = tmp_path_factory.mktemp("models") / "model.json"
-    AdaBoostClassifier(n_estimators=30).fit(*numbers(0)).model_.save(path)
-    return StumpEnsemble.load(path)
 
 
 def answers(model: StumpEnsemble, X: object) -> list[np.ndarray]:
@@ -51,21 +37,6 @@ def answers(model: StumpEnsemble, X: object) -> list[np.ndarray]:
         model.explain(X),
         model.contribution_importances(X),
     ]
-
-
-@pytest.mark.parametrize("library", FRAMES)
-def test_a_saved_model_finds_the_columns_of_a_frame_by_name(named, library):
-    frame, labels = numbers(1)
-    turned = FRAMES[library]({"other": labels} | {n: frame[n].to_numpy() for n in NAMES[::-1]})
-    for found, expected in zip(answers(named, turned), answers(named, frame), strict=True):
-        assert_array_equal(found, expected)
-    margins = [theory.normalised_margins(named, X, labels) for X in (turned, frame.to_numpy())]
-    assert margins[0].tolist() == margins[1].tolist()
-    expected = named.decision_function(frame)
-    for X in (frame.to_numpy().tolist(), pd.DataFrame(frame.to_numpy())):  # by position
-        assert (named.decision_function(X) == expected).all()
-    unnamed = dataclasses.replace(named, feature_names=None)
-    assert (unnamed.decision_function(frame) == expected).all()
 
 
 def raw_table(seed: int) -> dict[str, list[object]]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import random
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -13,7 +11,7 @@ from backends import Backend
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_up_models import member, region_member, region_model, rows
-from models_by_hand import bits
+from models_by_hand import bits, exact_scores
 from scipy.special import expit, log_softmax, softmax
 
 from gpustump import Member, RegionMember, Split, Stump, StumpEnsemble
@@ -57,59 +55,31 @@ def table(dtype: str = "float64") -> np.ndarray:
     return rows(np.random.default_rng(3), 70, N_FEATURES, dtype)
 
 
-def exact_scores(one: Member | RegionMember, X: np.ndarray) -> np.ndarray:
-    """Each score as a sum of rational numbers, rounded once at the end: (n_samples, n_outputs)."""
-    found = []
-    for row in X.tolist():
-        sums = [Fraction(start) for start in one.constant.tolist()]
-        for hypothesis, votes in zip(one.hypotheses, one.region_votes.tolist(), strict=True):
-            value = row[hypothesis.feature]
-            region = 2 if math.isnan(value) else 0 if value <= hypothesis.threshold else 1
-            sums = [s + Fraction(vote) for s, vote in zip(sums, votes[region], strict=True)]
-        found.append([float(s) for s in sums])
-    return np.asarray(found)
-
-
-EDGES = [-math.inf, -1.5, -5e-324, 0.0, 5e-324, 0.1, 1.0, math.inf]
-SIGNS = st.sampled_from([-1, 1])
-STUMPS = st.builds(Stump, st.integers(0, 2), st.sampled_from(EDGES), SIGNS, SIGNS, st.just(0.25))
-VALUES = (math.nan, -math.inf, math.inf, 0.0, -0.0, 0.1, 5e-324, -5e-324, 1.0, 1.5)
-UNITS = st.integers(-(2**40), 2**40)
-EVERY_ROW = np.asarray([[a, b, c] for a in VALUES[::2] for b in VALUES[1::2] for c in VALUES[::3]])
-
-
-@st.composite
-def members(draw: st.DrawFn) -> Member | RegionMember:
-    stumps, n_outputs = draw(st.lists(STUMPS, max_size=8)), draw(st.integers(0, 3))
-    size = len(stumps) if not n_outputs else (len(stumps) * 3 + 1) * n_outputs
-    units = np.asarray(draw(st.lists(UNITS, min_size=size, max_size=size))) * VOTE_UNIT
-    if not n_outputs:
-        return Member(tuple(stumps), tuple(units.tolist()))
-    splits = tuple(Split(stump.feature, stump.threshold) for stump in stumps)
-    return RegionMember(splits, units[n_outputs:].reshape(-1, 3, n_outputs), units[:n_outputs])
-
-
-@settings(max_examples=50)
-@given(members())
-def test_scores_and_stages_are_the_exact_sums_in_any_order(one):
-    sums = added_up([one])
-    scores = exact_scores(one, EVERY_ROW)
-    assert sums.scores(EVERY_ROW).tolist() == scores.tolist()
-    order = random.Random(0).sample(range(len(one)), len(one))
+@settings(max_examples=60)
+@given(st.integers(0, 10**6), st.integers(0, 3), st.integers(0, 8))
+def test_scores_and_stages_are_the_exact_sums_in_any_order(seed, n_outputs, n_terms):
+    random = np.random.default_rng(seed)
+    one = region_member(random, n_terms, 3, n_outputs or 1)
+    if n_outputs == 0:
+        one = member(random, n_terms, 3, exact=True)
+    X = rows(random, 40, 3, "float64")
+    sums, scores = added_up([one]), exact_scores(one, X)
+    assert sums.scores(X).tolist() == scores.tolist()
+    order = random.permutation(len(one)).tolist()
     if isinstance(one, Member):
         other = Member([one.stumps[k] for k in order], [one.votes[k] for k in order])
     else:
         other = RegionMember([one.splits[k] for k in order], one.votes[order], one.constant)
-    assert added_up([other]).scores(EVERY_ROW).tolist() == scores.tolist()
-    stages = list(sums.staged_scores(EVERY_ROW))
+    assert added_up([other]).scores(X).tolist() == scores.tolist()
+    stages = list(sums.staged_scores(X))
     assert len(stages) == len(one)
     for number, stage in enumerate(stages, start=1):
-        assert stage.tolist() == exact_scores(one.truncated(number), EVERY_ROW).tolist()
+        assert stage.tolist() == exact_scores(one.truncated(number), X).tolist()
     for output in range(one.n_outputs):
         constant, tables = sums.tables
-        found = np.full(len(EVERY_ROW), constant[output])
+        found = np.full(len(X), constant[output])
         for own in tables:
-            found = found + own.output(output).look_up(EVERY_ROW[:, own.feature])
+            found = found + own.output(output).look_up(X[:, own.feature])
         assert found.tolist() == scores[:, output].tolist()
 
 
@@ -216,17 +186,6 @@ def test_labels_are_the_models_own_and_a_score_of_zero_gives_the_first(backend: 
     assert nothing.feature_importances().tolist() == [0.0, 0.0]
 
 
-def test_shorter_members_keep_their_score_and_the_first_rounds_are_kept():
-    stages = list(MODEL.staged_decision_function(EVERY_ROW))
-    assert len(stages) == 2
-    assert stages[0][:, 1].tolist() == stages[1][:, 1].tolist()
-    short = MODEL.truncated(1)
-    assert [len(part) for part in short.members] == [1, 1, 0]
-    assert short.members[0].stumps == MODEL.members[0].stumps[:1]
-    assert (short.classes, short.n_features) == (MODEL.classes, MODEL.n_features)
-    assert MODEL.truncated(99) == MODEL
-
-
 def edited(**changes) -> StumpEnsemble:
     """MODEL with its first stump, or its first vote, changed."""
     first = MODEL.members[0]
@@ -274,14 +233,6 @@ def test_the_digest_covers_everything_that_makes_the_model_and_nothing_else():
     ]
     assert all(other != own for other in changed)
     assert len({own.digest(), *(other.digest() for other in changed)}) == 7
-
-
-def test_missing_values_that_were_not_in_training_are_warned_of():
-    one = RegionMember((Split(1, 0.5),), [[[1.0], [2.0], [3.0]]], [0.0])
-    own = StumpEnsemble((one,), 2, missing_learnt=(False, False))
-    with pytest.warns(UserWarning, match="values are missing in features where none was missing"):
-        assert own.decision_function([[0.0, math.nan]]).tolist() == [3.0]
-    own.decision_function([[math.nan, 0.0]])  # no stump asks for this value
 
 
 def shared_by(n_outputs: int) -> RegionMember:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 from fractions import Fraction
@@ -15,16 +14,10 @@ from hypothesis import strategies as st
 from made_up_models import region_model, rows
 from models_by_hand import bits, predicted_by_hand
 
-from gpustump import AdaBoostClassifier, Interval, Member, Stump, StumpEnsemble
+from gpustump import Interval, Member, Stump, StumpEnsemble
 
-
-@functools.cache
-def of_three_classes() -> tuple[np.ndarray, np.ndarray, StumpEnsemble]:
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(80, 4))
-    X[rng.random(X.shape) < 0.1] = np.nan
-    y = (np.nan_to_num(X[:, 0]) > 0.3).astype(int) + (np.nan_to_num(X[:, 1]) > 0)
-    return X, y, AdaBoostClassifier(n_estimators=15).fit(X, y).model_
+THREE = region_model(np.random.default_rng(3), 15, 4, 3)
+"""A model of three classes."""
 
 
 def made_up(seed: int, n_features: int, n_stumps: int) -> tuple[StumpEnsemble, np.ndarray]:
@@ -99,9 +92,8 @@ def test_a_shape_function_holds_thresholds_values_and_the_vote_for_missing_value
     ],
 )
 def test_a_feature_or_class_that_is_not_there_is_refused(feature, label, message):
-    model = of_three_classes()[2]
     with pytest.raises((ValueError, TypeError), match=message):
-        model.shape_function(feature, label=label)
+        THREE.shape_function(feature, label=label)
     binary = StumpEnsemble((Member((), ()),), 2, feature_names=("width", "height"))
     assert binary.shape_function(0, label=1).values.tolist() == [0.0]
     with pytest.raises(ValueError, match="label must be 1, whose score is the only one"):
@@ -114,9 +106,9 @@ def test_a_feature_or_class_that_is_not_there_is_refused(feature, label, message
 def test_importances_are_mean_deviations_of_contributions_in_every_library(
     backend: Backend, weighted: bool
 ):
-    X, _, model = of_three_classes()
+    X = rows(np.random.default_rng(0), 80, 4, "float64")
     weights = np.random.default_rng(0).integers(0, 4, size=len(X)) if weighted else None
-    parts = model.explain(X)[:, :, :-1]
+    parts = THREE.explain(X)[:, :, :-1]
     exact = np.ones(len(X), dtype=int) if weights is None else weights
     spreads = [Fraction(0)] * 4
     for member in range(3):
@@ -127,19 +119,9 @@ def test_importances_are_mean_deviations_of_contributions_in_every_library(
             spreads[feature] += sum(abs(value - mean) * w for value, w in pairs)
     expected = [float(one / sum(spreads)) for one in spreads]
     given_weights = None if weights is None else backend.asarray(weights.astype(np.float64))
-    found = model.contribution_importances(backend.asarray(X), given_weights)
+    found = THREE.contribution_importances(backend.asarray(X), given_weights)
     assert found.tolist() == expected
-    assert model.contribution_importances(np.zeros((5, 4))).tolist() == [0.0] * 4
-
-
-def test_a_model_of_thousands_of_features_is_explained(backend: Backend):
-    stumps = tuple(Stump(3 * j, 0.5, 1, 1, 0.1) for j in range(100))
-    model = StumpEnsemble((Member(stumps, (0.5,) * 100),), 3000)
-    X = np.zeros((3, 3000))
-    X[1, 297] = 1.0
-    parts = backend.to_numpy(model.explain(backend.asarray(X)))
-    assert parts[:, 297].tolist() == [0.5, -0.5, 0.5]
-    assert np.count_nonzero(parts) == 300
+    assert THREE.contribution_importances(np.zeros((5, 4))).tolist() == [0.0] * 4
 
 
 def test_importances_measure_what_votes_do_in_any_unit():

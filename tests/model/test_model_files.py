@@ -55,20 +55,12 @@ def comes_back(model: StumpEnsemble, path) -> StumpEnsemble:
     return found
 
 
-@pytest.mark.filterwarnings("ignore:.* has values that were not in training")
 @pytest.mark.parametrize("name", FILED)
 def test_a_model_of_every_layout_comes_back_bit_for_bit(name, path):
     model = FILED[name]
     found = comes_back(model, path)
     document = json.loads(path.read_text())
     assert json.loads(forged(document)) == document  # the digest and the checksum are as described
-    X = np.asarray([[-2.0, 0, 4], [0.5, 3, 3], [1.0, 253, 0], [np.nan] * 3])[:, : model.n_features]
-    plain = dataclasses.replace(model, missing_learnt=None).decision_function(X)
-    assert np.array_equal(
-        dataclasses.replace(found, missing_learnt=None).decision_function(X), plain
-    )
-    for one, own in zip(found.bag_models, model.bag_models, strict=True):
-        assert np.array_equal(one.decision_function(X), own.decision_function(X))
     for member, own in zip(found.members, model.members, strict=True):
         for one, other in zip(member.hypotheses, own.hypotheses, strict=True):
             assert list(vars(one).items()) == list(vars(other).items())

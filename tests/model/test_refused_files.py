@@ -366,12 +366,6 @@ def other_parts_of_a_small_model(draw: random.Random) -> bytes:
 SMALL: dict[str, Any] = {}
 
 
-def two_files(draw: random.Random) -> bytes:
-    """The beginning of one file and the end of another."""
-    first, second = draw.choices(list(FILES.values()), k=2)
-    return first[: draw.randrange(len(first) + 1)] + second[draw.randrange(len(second)) :]
-
-
 @pytest.mark.parametrize(
     ("make", "usual"),
     [
@@ -379,7 +373,6 @@ def two_files(draw: random.Random) -> bytes:
         (other_bytes_with_their_checksum, 20),
         (other_parts, 60),
         (other_parts_of_a_small_model, 250),
-        (two_files, 15),
     ],
 )
 def test_a_file_with_a_fault_is_refused_or_predicts(

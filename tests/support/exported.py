@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import tempfile
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -190,14 +190,29 @@ def by_duckdb(model: StumpEnsemble, X: np.ndarray) -> Answers:
 
 def _by_sql(connection: Any, model: StumpEnsemble, rows: list[list[Any]], dialect: str) -> Answers:
     n_columns = model.n_features
-    names = model.feature_names or map("x{}".format, range(n_columns))
-    columns = ", ".join(f"{quoted_name(name)} DOUBLE" for name in names)
-    connection.execute(f"CREATE TABLE data (place_ INTEGER, {columns})")
-    marks = ", ".join("?" * (n_columns + 1))
-    connection.executemany(
-        f"INSERT INTO data VALUES ({marks})", [[i, *row] for i, row in enumerate(rows)]
-    )
+    names = model.feature_names or [f"x{j}" for j in range(n_columns)]
+    fill(connection, names, ["DOUBLE"] * n_columns, rows)
     return sql_answers(connection, model, dialect)
+
+
+def columns_of(names: Iterable[str], types: Iterable[str]) -> str:
+    """The columns of a table as SQL declares them."""
+    return ", ".join(f"{quoted_name(name)} {own}" for name, own in zip(names, types, strict=True))
+
+
+def fill(
+    connection: Any,
+    names: Sequence[str],
+    types: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    table: str = "data",
+) -> None:
+    """Make a table of these columns and rows; its column `place_` says the order of the rows."""
+    quoted, marks = quoted_name(table), ", ?" * len(names)
+    connection.execute(f"CREATE TABLE {quoted} (place_ INTEGER, {columns_of(names, types)})")
+    numbered = [[place, *row] for place, row in enumerate(rows)]
+    if numbered:
+        connection.executemany(f"INSERT INTO {quoted} VALUES (?{marks})", numbered)
 
 
 def sql_answers(

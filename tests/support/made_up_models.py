@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
 from gpustump import Member, RegionMember, Split, StumpEnsemble
 from gpustump.data.parameters import Link
 from gpustump.learners.hypothesis import N_REGIONS
+from gpustump.learners.pair_table import PairAxis, PairTable
 from gpustump.learners.step_table import VOTE_UNIT
 from gpustump.learners.stump import Stump
 
@@ -75,6 +80,44 @@ def region_model(
     else:
         members = tuple(region_member(random, n_splits, n_features) for _ in range(n_outputs))
     return StumpEnsemble(members, n_features, tuple(range(n_classes)), link=link)
+
+
+PAIRED: dict[str, dict[str, Any]] = {
+    "two classes": {},
+    "shared classes": {"n_classes": 3, "shared": True, "link": "softmax"},
+    "one against the rest": {"n_classes": 3},
+    "quantity": {},
+    "counts": {},
+}
+"""Kinds of models with pairs, by name."""
+
+
+def paired_model(kind: str) -> StumpEnsemble:
+    """A model of 4 features with three pairs, two of them with a feature of categories."""
+    random = np.random.default_rng(0)
+    own = region_model(random, 15, 4, **PAIRED[kind])
+    axes = (
+        PairAxis(0, np.asarray([-np.inf, -0.5, 1.0, np.inf])),
+        PairAxis(1, np.asarray([-1.0, 0.5, 2.0, np.inf])),
+        PairAxis(3, groups=((0, 2), (1,), (5,))),
+    )
+    pairs, unit = [], VOTE_UNIT / 8 if kind == "quantity" else VOTE_UNIT
+    for both in itertools.combinations(axes, 2):
+        shape = (both[0].n_bins, both[1].n_bins)
+        units = random.integers(-(2**38), 2**38, size=(*shape, own.n_outputs))
+        pairs.append(PairTable(both, units * unit, np.zeros(shape)))
+    moved = tuple(region_member(random, 3, 4, one.n_outputs) for one in own.members)
+    own = replace(own, pairs=tuple(pairs), moved=moved)
+    links = {"quantity": "identity", "counts": "log"}
+    return replace(own, classes=(), link=links[kind]) if kind in links else own
+
+
+def paired_rows() -> np.ndarray:
+    """Rows for such a model: the last feature holds numbers of categories."""
+    random = np.random.default_rng(1)
+    X = rows(random, 300, 4, "float32")
+    X[:, 3] = random.integers(-1, 7, len(X))
+    return X
 
 
 def rows(random: np.random.Generator, n_samples: int, n_features: int, dtype: str) -> np.ndarray:

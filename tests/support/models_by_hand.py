@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from awkward_tables import Data, made
 from backends import NUMPY, Backend
 
-from gpustump import Interval, Member, Stump, StumpEnsemble, boost
+from gpustump import Interval, Member, RegionMember, Stump, StumpEnsemble, boost
 
 N_ROUNDS = 12
 
@@ -80,3 +81,16 @@ def scores_by_hand(model: StumpEnsemble, X: np.ndarray) -> np.ndarray:
         for row in X.tolist()
     ]
     return np.asarray(rows)
+
+
+def exact_scores(one: Member | RegionMember, X: np.ndarray) -> np.ndarray:
+    """Each score as a sum of rational numbers, rounded once at the end: (n_samples, n_outputs)."""
+    found = []
+    for row in X.tolist():
+        sums = [Fraction(start) for start in one.constant.tolist()]
+        for hypothesis, votes in zip(one.hypotheses, one.region_votes.tolist(), strict=True):
+            value = row[hypothesis.feature]
+            region = 2 if math.isnan(value) else 0 if value <= hypothesis.threshold else 1
+            sums = [s + Fraction(vote) for s, vote in zip(sums, votes[region], strict=True)]
+        found.append([float(s) for s in sums])
+    return np.asarray(found)
