@@ -21,25 +21,18 @@ from rounds import Case, check_facts, check_level, facts_of, signs, start
 from gpustump.boosting.held_out.judging import LocalJudge
 from gpustump.boosting.held_out.samples import HeldOut
 from gpustump.boosting.held_out.scores import scorer
-from gpustump.engines import batched_rounds, powers, quadrants
-from gpustump.engines import integer_weights as weights
 from gpustump.engines.contract import Resources, Task
 from gpustump.engines.cuda import (
     device,
     device_memory,
-    held_out,
     layout,
     pairs,
-    search,
-    sorting,
-    steps,
 )
 from gpustump.engines.cuda import table as columns
 from gpustump.engines.cuda.codes import ResidentCodes, StreamedCodes
 from gpustump.engines.cuda.engine import CudaEngine
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.engines.route import Choice, Route
-from gpustump.learners import step_table
 from gpustump.learners.pair_table import MOST_BINS
 from gpustump.learners.split import Split
 
@@ -74,40 +67,7 @@ def test_bins_of_several_pieces_are_put_together():
 
 
 def test_python_and_the_kernels_agree_on_sizes_and_constants():
-    sizes = {f"sizeof({name})": dtype.itemsize for name, dtype in cuda_on_cpu.RECORDS.items()}
-    places = {
-        f"offsetof({name}, {field})": dtype.fields[field][1]
-        for name, dtype in cuda_on_cpu.RECORDS.items()
-        for field in dtype.names
-    }
-    assert cuda_on_cpu.numbers() == sizes | places | {
-        "SPLIT_PIECE": layout.SPLIT_PIECE,
-        "PLACE_BITS": layout.PLACE_BITS,
-        "NO_SCORE": search.NO_SCORE,
-        "MISSING": sorting.MOST_BINS,
-        "ALL_LEFT": steps._ALL_LEFT,
-        "OF_SAMPLES": steps._OF_SAMPLES,
-        "OF_CODES": steps._OF_CODES,
-        "SLOTS": layout.SLOTS,
-        "LANE_BITS": layout.LANE_BITS,
-        "RUN": layout.RUN,
-        "LANES * RUN": layout.TILE_SAMPLES,
-        "TOP": weights.TOP,
-        "FLOOR": weights.FLOOR,
-        "LEAST_PRODUCT": weights.LEAST_PRODUCT,
-        "MOST_CELLS": pairs._MOST_CELLS,
-        "N_QUADRANTS": quadrants.N_QUADRANTS,
-        "NO_PAIR": pairs._NO_PAIR,
-        "VOTE_UNIT": step_table.VOTE_UNIT,
-        "LARGEST": powers.LARGEST,
-        "LARGEST_SQUARE": batched_rounds.LARGEST_SQUARE,
-        "UPPER_UNIT": 2.0**batched_rounds.LOW_BITS,
-        "LARGEST_SCORE": batched_rounds.LARGEST_SCORE,
-        "LARGEST_EXPONENT": batched_rounds.LARGEST_EXPONENT,
-        "PLACE_BITS_OF_EXPONENT": batched_rounds.PLACE_BITS,
-        "sizeof(BestCut)": pairs.BEST_CUT_BYTES,
-        "sizeof(Judged)": held_out.JUDGED_BYTES,
-    }
+    assert cuda_on_cpu.numbers() == cuda_on_cpu.NUMBERS
     assert MOST_BINS**2 == pairs._MOST_CELLS
     bounds = re.findall(r"__launch_bounds__\((\d+)\)", device.source("codes"))
     assert list(map(int, bounds)) == [device.THREADS, OnCpu().most_threads]

@@ -20,7 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from gpustump.engines.cuda import device, held_out, layout, pairs
+from gpustump.engines import batched_rounds, integer_weights, powers, quadrants
+from gpustump.engines.cuda import device, held_out, layout, pairs, search, sorting, steps
+from gpustump.learners import step_table
 
 HEADER = Path(__file__).with_suffix(".hpp")
 
@@ -89,17 +91,41 @@ RECORDS = {
 }
 """The kernels' structures by name."""
 
-NUMBERS = (
-    *(f"sizeof({name})" for name in RECORDS),
-    *(f"offsetof({name}, {field})" for name, dtype in RECORDS.items()
-      for field in dtype.names or ()),
-    "SPLIT_PIECE", "PLACE_BITS", "NO_SCORE", "MISSING", "ALL_LEFT", "OF_SAMPLES", "OF_CODES",
-    "SLOTS", "LANE_BITS", "RUN", "LANES * RUN", "TOP", "FLOOR", "LEAST_PRODUCT", "MOST_CELLS",
-    "N_QUADRANTS", "NO_PAIR", "VOTE_UNIT", "LARGEST", "LARGEST_SQUARE", "UPPER_UNIT",
-    "LARGEST_SCORE", "LARGEST_EXPONENT", "PLACE_BITS_OF_EXPONENT", "sizeof(BestCut)",
-    "sizeof(Judged)",
-)  # fmt: skip
-"""Numbers on which the kernels and Python have to agree."""
+NUMBERS = {
+    **{f"sizeof({name})": dtype.itemsize for name, dtype in RECORDS.items()},
+    **{
+        f"offsetof({name}, {field})": dtype.fields[field][1]
+        for name, dtype in RECORDS.items()
+        for field in dtype.names
+    },
+    "SPLIT_PIECE": layout.SPLIT_PIECE,
+    "PLACE_BITS": layout.PLACE_BITS,
+    "NO_SCORE": search.NO_SCORE,
+    "MISSING": sorting.MOST_BINS,
+    "ALL_LEFT": steps._ALL_LEFT,
+    "OF_SAMPLES": steps._OF_SAMPLES,
+    "OF_CODES": steps._OF_CODES,
+    "SLOTS": layout.SLOTS,
+    "LANE_BITS": layout.LANE_BITS,
+    "RUN": layout.RUN,
+    "LANES * RUN": layout.TILE_SAMPLES,
+    "TOP": integer_weights.TOP,
+    "FLOOR": integer_weights.FLOOR,
+    "LEAST_PRODUCT": integer_weights.LEAST_PRODUCT,
+    "MOST_CELLS": pairs._MOST_CELLS,
+    "N_QUADRANTS": quadrants.N_QUADRANTS,
+    "NO_PAIR": pairs._NO_PAIR,
+    "VOTE_UNIT": step_table.VOTE_UNIT,
+    "LARGEST": powers.LARGEST,
+    "LARGEST_SQUARE": batched_rounds.LARGEST_SQUARE,
+    "UPPER_UNIT": 2.0**batched_rounds.LOW_BITS,
+    "LARGEST_SCORE": batched_rounds.LARGEST_SCORE,
+    "LARGEST_EXPONENT": batched_rounds.LARGEST_EXPONENT,
+    "PLACE_BITS_OF_EXPONENT": batched_rounds.PLACE_BITS,
+    "sizeof(BestCut)": pairs.BEST_CUT_BYTES,
+    "sizeof(Judged)": held_out.JUDGED_BYTES,
+}
+"""Numbers on which the kernels and Python have to agree: as the kernels say them, and Python's."""
 
 NUMBER = """
 extern "C" double number_{at}() {{ return double({expression}); }}
@@ -320,7 +346,7 @@ def loaded() -> ctypes.CDLL:
 
 
 def numbers() -> dict[str, float]:
-    """The values of `NUMBERS`."""
+    """The kernels' own values of `NUMBERS`."""
     found = {}
     for at, expression in enumerate(NUMBERS):
         function = getattr(loaded(), f"number_{at}")
