@@ -27,9 +27,6 @@ Regions = Sequence[tuple[Pair, Pair, Pair]]
 
 Score = Callable[[Regions], Any]
 
-UNIT = Fraction(1, 2**53)
-"""The largest relative error of one rounding."""
-
 EXACT = decimal.Context(prec=60, Emax=10**6, Emin=-(10**6))
 
 
@@ -118,18 +115,6 @@ def real_level(problem: Problem) -> Callable[[Pair], float]:
 def newton_level(l2: float) -> Callable[[Pair], float]:
     """first / (second + l2) in floats, in the order of the contract."""
     return lambda pair: float(pair[0]) / (float(pair[1]) + l2)
-
-
-def exact_real_level(problem: Problem) -> Callable[[Pair], Fraction]:
-    """The same without rounding."""
-    (samples,) = problem.outputs
-    s = Fraction(sum(second for _, second in samples), 2 * len(samples))
-    return lambda pair: (_p(pair) + s) / (_n(pair) + s)
-
-
-def exact_newton_level(l2: float) -> Callable[[Pair], Fraction]:
-    """The same without rounding."""
-    return lambda pair: pair[0] / (pair[1] + Fraction(l2))
 
 
 def best(problem: Problem, score: Score, order: Order | None = None) -> tuple[Any, Candidate]:
