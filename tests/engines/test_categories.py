@@ -153,12 +153,10 @@ def test_ratios_that_floats_cannot_tell_apart_are_in_their_exact_order(random):
 @pytest.fixture(scope="module")
 def compared():
     """What a kernel that searches for sets compares ratios by."""
-    pytest.importorskip("numba")
-    from inner_functions import callable_from_python
+    numba = pytest.importorskip("numba")
+    from gpustump.engines.cpu.split.category_sets import _compared
 
-    from gpustump.engines.cpu.split import category_sets
-
-    return callable_from_python(category_sets._compared)
+    return numba.njit(lambda a, b, c, d: _compared(a, b, c, d))
 
 
 LARGE, ABOVE_0 = st.integers(-(2**62), 2**62), st.integers(1, 2**62)
