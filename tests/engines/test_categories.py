@@ -150,6 +150,27 @@ def test_ratios_that_floats_cannot_tell_apart_are_in_their_exact_order(random):
     assert found.tolist() == sorted(range(n), key=ratios.__getitem__)
 
 
+@pytest.fixture(scope="module")
+def compared():
+    """What a kernel that searches for sets compares ratios by."""
+    numba = pytest.importorskip("numba")
+    from gpustump.engines.cpu.split.category_sets import _compared
+
+    return numba.njit(lambda a, b, c, d: _compared(a, b, c, d))
+
+
+LARGE, ABOVE_0 = st.integers(-(2**62), 2**62), st.integers(1, 2**62)
+
+
+@given(a=LARGE, b=ABOVE_0, c=LARGE, d=ABOVE_0, k=st.integers(1, 5), more=st.integers(-1, 1))
+def test_kernels_compare_ratios_of_large_sums_exactly(compared, a, b, c, d, k, more):
+    small, below = a // 5, b // 5 + 1
+    near = (k * small, k * below, small + more, below)
+    for one, of_one, other, of_other in [(a, b, c, d), near]:
+        x, y = Fraction(one, of_one), Fraction(other, of_other)
+        assert compared(one, of_one, other, of_other) == (x > y) - (x < y)
+
+
 @pytest.mark.parametrize("objective", [*ONE_OUTPUT, Objective.of("real", 3)], ids=str)
 @pytest.mark.parametrize("at_once", [300, 2**18])
 @given(random=RANDOM)

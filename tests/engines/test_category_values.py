@@ -1,7 +1,7 @@
 """Which values are categories: those of the sets, and no other; all others count as missing.
 
-Scores are worked out here by asking of each value whether it is in a set. Every array library,
-every kernel, every export and a model from a file must give these scores.
+Scores are worked out here by asking of each value whether it is in a set. Every array library and
+every kernel must give these scores. Exports know the model's step tables only.
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ from gpustump import (
     Stump,
     StumpEnsemble,
 )
-from gpustump.engines.category_columns import as_numbers
-from gpustump.engines.running_scores import running_scores
 
 KNOWN = (0, 1, 2, 5, 127, 999)
 
@@ -48,7 +46,6 @@ VOTES = np.arange(27.0).reshape(3, 3, 3) ** 2 / 64
 SHARED = StumpEnsemble(
     (RegionMember(SPLITS, VOTES, [0.0, 1.0, -1.0]),), 2, ("a", "b", "c"), link="softmax"
 )
-MODELS = {"discrete": DISCRETE, "shared": SHARED}
 
 
 def values_of(dtype: str) -> np.ndarray:
@@ -113,7 +110,7 @@ def test_only_categories_have_a_region_in_every_library_and_others_are_warned_of
 def check_regions(backend, dtype: str) -> None:
     rows = rows_of(dtype)
     X = backend.asarray(rows)
-    for model in MODELS.values():
+    for model in (DISCRETE, SHARED):
         one = by_sets(model, rows)[:, 0] if model.is_binary else by_sets(model, rows)
         *_, last = quietly(lambda: list(model.staged_decision_function(X)))  # noqa: B023
         for scores in (quietly(lambda: model.decision_function(X)), last):  # noqa: B023
@@ -140,40 +137,6 @@ def check_regions(backend, dtype: str) -> None:
             )
             assert message.endswith("'; they count as missing")
             assert caught[0].filename == __file__
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_only_categories_have_a_region_in_every_export_and_from_a_file(name, tmp_path):
-    model, rows = MODELS[name], rows_of("float64")
-    model.save(tmp_path / "model.json")
-    wanted = by_sets(model, rows)
-    one = wanted[:, 0] if model.is_binary else wanted
-    loaded = StumpEnsemble.load(tmp_path / "model.json")
-    np.testing.assert_array_equal(quietly(lambda: loaded.decision_function(rows)), one)
-    units = (one * 2.0**36).astype(np.int64)
-    compiled = exported.Compiled([model], tmp_path)
-    np.testing.assert_array_equal(compiled.answers(0, model, rows).scores, units)
-    for target, answer in exported.TARGETS.items():
-        np.testing.assert_array_equal(answer(model, rows).scores, units, target)
-    narrow = rows_of("float32")
-    units = (by_sets(model, narrow) * 2.0**36).astype(np.int64)
-    found = exported.by_onnx(model, narrow, "float32").scores
-    np.testing.assert_array_equal(found, units[:, 0] if model.is_binary else units)
-
-
-@pytest.mark.parametrize("kernels", ["reference", "coded"])
-@pytest.mark.parametrize("dtype", ["float16", "float64", "uint8", "int64"])
-def test_held_out_samples_are_scored_by_the_same_categories(kernels, dtype, monkeypatch):
-    monkeypatch.setenv("GPUSTUMP_KERNELS", kernels)
-    rows = rows_of(dtype)
-    member = SHARED.members[0]
-    scores = running_scores(rows, [0.0, 1.0, -1.0])
-    for split, votes in zip(member.splits, member.votes, strict=True):
-        scores.add(split, votes)
-    np.testing.assert_array_equal(scores.now(), by_sets(SHARED, rows))
-    numbers = as_numbers(rows[:, 0])
-    expected = [int(v) if v in range(1000) else 65535 for v in rows[:, 0].astype(float).tolist()]
-    assert numbers.tolist() == expected
 
 
 def test_flushing_subnormal_numbers_keeps_category_0():

@@ -18,7 +18,7 @@ import pytest
 
 pytest.importorskip("numba")
 
-from inner_functions import callable_from_python
+import numba
 
 from gpustump.boosting.votes import discrete as discrete_votes
 from gpustump.boosting.votes import exponential as exponential_votes
@@ -33,6 +33,12 @@ from gpustump.engines.cpu.rounds.certain_votes import Whole
 from gpustump.engines.powers import LARGEST, powers
 from gpustump.learners.split import Split
 from gpustump.learners.step_table import VOTE_UNIT
+
+
+def callable_from_python(inner: Any) -> Any:
+    """A function that calls an `inner` one, which only kernels can."""
+    return numba.njit(lambda *arguments: inner(*arguments))
+
 
 set_factors = callable_from_python(certain_factors.set_factors)
 certain_power = callable_from_python(exact_powers.certain_power)

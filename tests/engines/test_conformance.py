@@ -63,13 +63,15 @@ EXAMPLES_OF_LIBRARIES = 2
 
 
 def with_kinds(
-    engines: Sequence[EngineUnderTest], of_libraries: tuple[str, ...] = ALL_KINDS
+    engines: Sequence[EngineUnderTest],
+    of_libraries: Sequence[str] = ALL_KINDS,
+    of_others: Sequence[str] = ALL_KINDS,
 ) -> pytest.MarkDecorator:
-    """Every engine with each kind of votes that it makes, or some kinds for array libraries."""
+    """Every engine with those of some kinds of votes that it makes; array libraries have theirs."""
     pairs = [
         (engine, kind)
         for engine in engines
-        for kind in (of_libraries if engine.is_library else ALL_KINDS)
+        for kind in (of_libraries if engine.is_library else of_others)
         if kind in engine.kinds
     ]
     return pytest.mark.parametrize(("engine", "kind"), pairs, ids=[f"{e}-{k}" for e, k in pairs])
@@ -144,16 +146,7 @@ def test_every_way_knows_the_references_facts_of_any_number_of_outputs(engine, v
         engine.check(case, n_ways=None if engine.name == "sorted" else 1)
 
 
-@pytest.mark.parametrize(
-    ("engine", "kind"),
-    [
-        (engine, kind)
-        for engine in WITH_SETS + [engine for engine in ENGINES if engine.is_library]
-        for kind in (FEW_KINDS if engine.is_library else OF_ANY_SETS)
-        if kind in engine.kinds
-    ],
-    ids=str,
-)
+@with_kinds([engine for engine in ENGINES if engine.name != "sparse"], FEW_KINDS, OF_ANY_SETS)
 def test_every_way_knows_the_references_facts_of_categories(engine, kind):
     """Where ways are many, they share the tables, of which half of the kinds take half."""
     engine.skip_if_unusable()
@@ -169,15 +162,9 @@ def test_every_way_knows_the_references_facts_of_categories(engine, kind):
         engine.check(case, kind, third=CONSTRAINED.index(kind))
 
 
-@pytest.mark.parametrize(
-    ("engine", "kind"),
-    [
-        (engine, kind)
-        for engine in WITH_SETS
-        for kind in ("discrete", "interval", "newton", "shared real")
-        if kind in engine.kinds and not engine.name.startswith("cuda")
-    ],
-    ids=str,
+@with_kinds(
+    [engine for engine in WITH_SETS if engine.name != "cuda"],  # where a byte holds the number
+    of_others=("discrete", "interval", "newton", "shared real"),
 )
 def test_every_way_knows_the_references_facts_of_hundreds_of_categories(engine, kind):
     engine.skip_if_unusable()

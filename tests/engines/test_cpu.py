@@ -1,4 +1,5 @@
-"""What only the CPU engines have: codes, bundles of features, pieces of samples, layouts, threads.
+"""What only the CPU engines have: codes, bundles of features, pieces of samples, layouts, threads,
+and the thresholds of whole tables for rounds that are made in batches.
 
 Codes are what the scan takes them for: slices of the sorted order, known to be mixed or not.
 """
@@ -13,17 +14,20 @@ import pytest
 
 pytest.importorskip("numba")
 
+from awkward_tables import DATA, made
 from engine_ways import learner_of
 from hard_cases import large_case, voting
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rounds import Case, check_facts, facts_of, signs
+from rounds import Case, check_facts, facts_of, signs, start
 
 from gpustump import boost
+from gpustump.boosting.votes.newton import NewtonVotes
 from gpustump.engines.cpu.histogram import histograms
 from gpustump.engines.cpu.table import bundles, codes, small_bins, sorted_table
 from gpustump.engines.cpu.table.codes import CodedTable, Room
 from gpustump.engines.cpu.table.columns import PART_BITS
+from gpustump.engines.objective import Objective
 from gpustump.engines.reference.table import prepare as sorted_columns
 from gpustump.engines.threads import Team
 
@@ -108,6 +112,19 @@ def test_flags_of_a_category_share_a_column_of_a_sorted_table():
     X = np.column_stack([random.normal(size=2000), flags, flags[:, ::-1]])
     table = small_bins.divided(sorted_table.prepare(X, None, Team(1)))
     assert table.columns.begin.tolist() == [0, 1, 41, 64, 81]  # 64 features are coded at a time
+
+
+@pytest.mark.parametrize("name", sorted(DATA))
+def test_the_thresholds_of_a_whole_table_are_those_of_its_positions(name):
+    X = made(name).X
+    table = sorted_table.prepare(X, None, Team(1))
+    if table.source.is_half:
+        state = start(table, made(name).y * 1.0, np.ones(len(X)), Objective.of("newton"))
+        assert state.batch_maker(NewtonVotes(0.3, 1, 0.5, 0).plain, None) is None
+        return
+    for feature, own in enumerate(table.thresholds):
+        for position in np.flatnonzero(table.order[feature] >= 0):
+            assert repr(float(own[position])) == repr(table.threshold(feature, int(position)))
 
 
 @pytest.mark.slow

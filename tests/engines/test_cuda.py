@@ -16,7 +16,7 @@ import pytest
 from cuda_on_cpu import OnCpu
 from engine_ways import cuda, learner_of
 from hard_cases import WITH_SIGNS, voting
-from rounds import Case, check_facts, check_level, facts_of, signs, start
+from rounds import Case, check_facts, facts_of, signs, start
 
 from gpustump.boosting.held_out.judging import LocalJudge
 from gpustump.boosting.held_out.samples import HeldOut
@@ -48,22 +48,9 @@ def test_the_ways_are_what_they_say():
     assert isinstance(made["one order at a time"].codes, ResidentCodes)
     assert np.count_nonzero(made["one order at a time"].orders.addresses) == 1
     assert np.count_nonzero(made["three threads"].orders.addresses) == 6
-    assert made["one bin"].bins.features["n_bins"].tolist() == [1] * 6
+    assert made["one bin, small pieces"].bins.features["n_bins"].tolist() == [1] * 6
     assert made["three bins"].bins.features["n_bins"].tolist() == [3] * 6
     assert layout.column_bits(made["little shared memory"].device) == 4
-
-
-@pytest.mark.slow
-def test_bins_of_several_pieces_are_put_together():
-    """More samples than a block scans at a time, in one bin; and bins cut into the most pieces."""
-    random = np.random.default_rng(9)
-    X = random.normal(size=(40_000, 2)).astype(np.float32)
-    X[:, 1] = np.round(X[:, 1] * 300)
-    y = signs(X[:, 0] + X[:, 1] / 300, random)
-    names = ("one thread", "three bins", "one bin", "three threads", "streamed")
-    ways = [way for way in cuda(X, None) if way[0] in names]
-    check_level(X, y, None, ways, n_rounds=4)
-    check_level(X, y, None, ways[1:3], n_rounds=3, learner="interval")
 
 
 def test_python_and_the_kernels_agree_on_sizes_and_constants():

@@ -196,17 +196,3 @@ def test_contraction_would_be_seen():
     apart, _ = compiler.compiled(source, "compute_75", *device.OPTIONS)
     assert "fma.rn.f64" in floating_point_operations(contracted)
     assert floating_point_operations(apart) >= {"mul.rn.f64", "add.rn.f64"}
-
-
-def test_every_kernel_is_listed_with_its_file():
-    for file, names in device.KERNELS.items():
-        text = device.source(file)
-        defined = re.findall(r"^KERNEL\w* (\w+)\(", text, re.M)
-        defined += [f"add_{n}" for n in re.findall(r"^ADD\((\w+),", text, re.M)]
-        defined += [f"follow_{loss}" for loss in re.findall(r"^FOLLOW\(\w+, (\w+),", text, re.M)]
-        defined += [f"judge_{key}" for key in re.findall(r"^JUDGE\((\w+),", text, re.M)]
-        for votes in re.findall(r"^VOTES\((\w+),", text, re.M):
-            defined += [f"weigh_{votes}", f"bound_{votes}", f"scan_{votes}"]
-        for dtype in re.findall(r"^PREDICT\((\w+),", text, re.M):
-            defined += [f"predict_{dtype}", f"predict_outputs_{dtype}"]
-        assert sorted(set(defined) - {"add_"}) == sorted(names)

@@ -15,7 +15,7 @@ import cuda_on_cpu
 import numpy as np
 import pytest
 from cuda_on_cpu import Interrupted, OnCpu
-from engine_ways import learner_of
+from engine_ways import cuda_budget, learner_of
 from hard_cases import voting
 from rounds import Case, check_level, trainer
 
@@ -63,26 +63,6 @@ def mapped(tmp_path: Any) -> Any:
         return np.load(tmp_path / "table.npy", mmap_mode="r")
 
     return put
-
-
-@pytest.mark.parametrize(("n_classes", "order"), [(2, "C"), (3, "F")])
-def test_a_file_is_trained_on_the_device_from_where_it_lies(device, mapped, n_classes, order):
-    X, y = problem(n_classes=n_classes)
-    expected = AdaBoostClassifier(n_estimators=12, device="cpu").fit(X, y)
-    table = mapped(np.asarray(X, order=order))
-    found = AdaBoostClassifier(n_estimators=12, device="cuda").fit(table, y)
-    assert found.model_.digest() == expected.model_.digest()
-    assert found.rounds_ == expected.rounds_
-    assert found.device_ == "cuda:0"
-    assert device.launched.count("weigh") >= 12
-    weights = np.random.default_rng(1).integers(0, 3, size=len(y)).astype(float)
-    how = {"n_estimators": 60, "n_iter_no_change": 5, "random_state": 0}
-    expected, found = (
-        AdaBoostClassifier(device=where, **how).fit(rows, y, weights)
-        for where, rows in (("cpu", X), ("cuda", table))
-    )
-    assert found.model_.digest() == expected.model_.digest()
-    assert found.held_out_errors_ == expected.held_out_errors_
 
 
 @pytest.mark.parametrize("loss", ["two classes", "three classes", "squared_error", "gamma"])
@@ -288,8 +268,7 @@ def test_an_order_that_was_not_made_to_its_end_is_not_used():
 
 
 def with_one_order(X: np.ndarray, device: OnCpu) -> columns.CudaTable:
-    budget = device_memory._without_codes(*X.shape, Objective()) + device_memory._of_codes(*X.shape)
-    return columns.prepare(X, None, device, Resources(max_memory=budget))
+    return columns.prepare(X, None, device, Resources(max_memory=cuda_budget(*X.shape, 1)))
 
 
 @pytest.mark.parametrize("kind", ["discrete", "interval", "real", "newton"])

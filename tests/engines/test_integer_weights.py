@@ -103,22 +103,6 @@ def test_integers_are_the_same_in_every_library(backend: Backend):
         assert here(reweighted, weights, factors) == reweighted(weights, factors).tolist()
 
 
-@settings(max_examples=300)
-@given(
-    st.lists(
-        st.tuples(st.floats(0, 2.0**50, exclude_min=True), st.sampled_from([-1.0, 1.0])), min_size=1
-    )
-)
-def test_signed_weights_are_rounded_up(pairs):
-    weights, y = (np.asarray(part) for part in zip(*pairs, strict=True))
-    expected = [math.ceil(Fraction(w)) * int(sign) for w, sign in pairs]
-    gradient = signed_integers(weights, y)
-    assert gradient.tolist() == expected
-    assert gradient.dtype == np.int64
-    totals = ExponentialLoss(y, weights, 1).integers().totals
-    assert totals == [(sum(expected), sum(map(abs, expected)))]
-
-
 @settings(max_examples=200)
 @given(
     st.lists(st.tuples(NORMAL, st.booleans()), min_size=2, max_size=12),

@@ -126,6 +126,7 @@ NAN, INF = math.nan, math.inf
 EDGES = [
     pytest.param(fit_stump, np.asarray([[5e-324], [0.0]]), None, id="subnormal"),
     pytest.param(fit_stump, np.asarray([[-5e-324], [0.0], [-0.0]]), 1, id="zeros"),
+    pytest.param(fit_stump, np.asarray([[5e-324], [-1e-323]]), None, id="no minus zero"),
     pytest.param(fit_stump, np.asarray([[1.7e308], [1.6e308]]), None, id="overflow"),
     pytest.param(fit_stump, np.asarray([[-INF], [INF], [NAN]]), None, id="infinite"),
     pytest.param(fit_stump, np.asarray([[NAN], [1.0], [NAN]]), None, id="one value"),

@@ -163,21 +163,16 @@ def test_scores_whose_exponentials_are_no_floats_keep_their_labels(loss: str, ke
 
 
 @by_kernels
-def test_no_pairs_have_no_scores(kernels: str):
-    nothing = np.zeros((0, 2), dtype=np.int64)
-    assert Made("logistic").kernels(kernels).scores(nothing, 1.0, Team(1)).shape == (0,)
-
-
-@by_kernels
 @pytest.mark.parametrize("loss", LOSSES)
 def test_scores_of_pairs_are_those_of_their_best_cuts(loss: str, kernels: str):
-    made = Made(loss)
+    made, none = Made(loss), np.zeros((0, 2), dtype=np.int64)
     every = np.asarray([*itertools.combinations(range(4), 2)], dtype=np.int64)
     l2 = made.rule.objective().l2
     wanted = [
         best_quadrants(made.reference().cells(tuple(own)), l2).score for own in every.tolist()
     ]
     assert made.kernels(kernels).scores(every, l2, Team(3)).tolist() == wanted
+    assert made.kernels(kernels).scores(none, l2, Team(1)).shape == (0,)
     assert made.reference().scores(every, l2, Team(1)).tolist() == wanted
 
 

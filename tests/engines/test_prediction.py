@@ -31,7 +31,7 @@ from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.engines.reference import prediction as on_arrays
 from gpustump.engines.reference import running_scores as arrays_running
 from gpustump.learners.hypothesis import Partition
-from gpustump.learners.step_table import VOTE_UNIT, VOTES_LIMIT, StepTable, StepTables
+from gpustump.learners.step_table import VOTE_UNIT, VOTES_LIMIT, StepTables
 from gpustump.model.members import added_up
 
 DTYPES = ["float16", "float32", "float64", "bool", "int8", "uint8", "int16", "uint16", "int32"]
@@ -68,6 +68,15 @@ def looked_up(X: np.ndarray, constant: np.ndarray, tables: StepTables) -> np.nda
     return scores
 
 
+LAYOUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "C": np.ascontiguousarray,
+    "F": np.asfortranarray,
+    "every second row": lambda X: np.repeat(X, 2, axis=0)[::2],
+    "backwards": lambda X: np.ascontiguousarray(X[::-1, ::-1])[::-1, ::-1],
+    "the first columns": lambda X: np.concatenate([X, X], axis=1)[:, : X.shape[1]],
+}
+
+
 @each_predictor
 @settings(max_examples=120)
 @given(
@@ -77,53 +86,25 @@ def looked_up(X: np.ndarray, constant: np.ndarray, tables: StepTables) -> np.nda
     st.sampled_from([1, 2, 3, 5, 8]),
     st.sampled_from([1.0, 0.9, 0.0]),
     st.integers(1, 3),
+    st.sampled_from(sorted(LAYOUTS)),
 )
 def test_scores_are_sums_of_step_functions_bit_for_bit(
-    scores: Callable[..., np.ndarray], seed, n_splits, dtype, n_outputs, exact, threads
+    scores: Callable[..., np.ndarray], seed, n_splits, dtype, n_outputs, exact, threads, layout
 ):
+    """Of a table of any layout, in pieces of its rows."""
     random = np.random.default_rng(seed)
     n_samples, n_features = int(random.integers(1, 900)), int(random.integers(1, 6))
     one = region_member(random, n_splits, n_features, n_outputs, exact=exact)
     if n_outputs == 1 and seed % 2:
         one = member(random, n_splits, n_features, exact=exact)
     constant, tables = added_up([one]).tables
-    X = rows(random, n_samples, n_features, dtype)
-    found = scores(X, constant, tables, threads=threads)
+    X = LAYOUTS[layout](rows(random, n_samples, n_features, dtype))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(on_arrays, "_AT_ONCE", 256)
+        patch.setattr(prediction, "_PIECE", random.choice([70, prediction._PIECE]))
+        found = scores(X, constant, tables, threads=threads)
     assert found.shape == (n_samples, n_outputs)
     assert found.tobytes() == looked_up(X, constant, tables).tobytes()
-
-
-@each_predictor
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-def test_the_extremes_of_a_dtype_are_ordinary_values(scores, dtype):
-    info = np.finfo(dtype)
-    values = [0.0, -0.0, info.tiny, -info.tiny, info.smallest_subnormal, -info.smallest_subnormal]
-    values += [info.max, info.min, np.inf, -np.inf, np.nan]
-    X = np.asarray(values, dtype=dtype)[:, np.newaxis]
-    for threshold in (0.0, 5e-324, -5e-324, float(info.max), float(info.smallest_subnormal), -1.0):
-        steps = np.asarray([threshold, np.inf])
-        table = StepTable(0, steps, np.asarray([[1.0], [-1.0]]), np.asarray([0.5]))
-        found = scores(X, np.zeros(1), [table])
-        expected = [0.5 if np.isnan(x) else 1.0 if float(x) <= threshold else -1.0 for x in X[:, 0]]
-        assert found[:, 0].tolist() == expected
-
-
-@each_predictor
-def test_neither_layout_nor_pieces_of_the_rows_matter(scores, monkeypatch):
-    monkeypatch.setattr(on_arrays, "_AT_ONCE", 256)
-    monkeypatch.setattr(prediction, "_PIECE", 70)
-    random = np.random.default_rng(1)
-    X = rows(random, 300, 4, "float32")
-    for n_outputs in (1, 3):
-        constant, tables = added_up([region_member(random, 30, 4, n_outputs)]).tables
-        expected = looked_up(X, constant, tables)
-        for own in (
-            np.asfortranarray(X),
-            np.repeat(X, 2, axis=0)[::2],
-            np.ascontiguousarray(X[::-1, ::-1])[::-1, ::-1],
-            np.concatenate([X, X], axis=1)[:, :4],
-        ):
-            assert (scores(own, constant, tables, threads=3) == expected).all()
 
 
 def test_layouts_are_kept_for_each_dtype_and_missing_values_are_noted():
@@ -191,17 +172,16 @@ def partition(random: np.random.Generator, n_features: int) -> Partition:
 @given(
     SEEDS,
     st.sampled_from(DTYPES),
-    st.sampled_from(["C", "F", "every second row"]),
+    st.sampled_from(sorted(LAYOUTS)),
     st.booleans(),
     st.integers(1, 3),
 )
 def test_running_scores_of_kernels_and_arrays_have_the_same_bits(
-    seed, dtype, order, all_rows, threads
+    seed, dtype, layout, all_rows, threads
 ):
     random = np.random.default_rng(seed)
     n_samples, n_features = int(random.integers(1, 1400)), int(random.choice([1, 2, 4, 70]))
-    X = rows(random, n_samples, n_features, dtype)
-    X = np.repeat(X, 2, axis=0)[::2] if order == "every second row" else np.asarray(X, order=order)
+    X = LAYOUTS[layout](rows(random, n_samples, n_features, dtype))
     some = np.flatnonzero(random.random(n_samples) < 0.4)
     chosen = None if all_rows or not len(some) else some
     constant = random.normal(size=int(random.integers(1, 5))).tolist()

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import math
 import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from oracle import threshold_between
 from rounds import start
 
 from gpustump.engines.gain import Sums
@@ -34,19 +32,6 @@ def test_midpoints_are_the_midpoint_of_each_pair(dtype: str):
     assert found.dtype == np.float64
     assert found.tolist() == expected
     assert not np.signbit(found[found == 0]).any()
-
-
-@settings(max_examples=500)
-@given(st.data(), st.sampled_from(["float16", "float32", "float64"]))
-def test_threshold_of_any_two_values_parts_them(data, dtype):
-    value = st.floats(allow_nan=False, width=int(dtype[5:]))
-    low, high = sorted((data.draw(value), data.draw(value)))
-    if low == high:
-        return
-    threshold = prepare(np.asarray([[high], [low]], dtype=dtype)).threshold(0, 0)
-    assert low <= threshold < high
-    assert threshold == threshold_between(low, high, dtype)
-    assert math.copysign(1.0, threshold) == 1.0 or threshold != 0.0
 
 
 @given(st.integers(1, 200), st.integers(1, 100), st.integers(1, 5000))

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 from gpustump import AdaBoostClassifier, DeviceError, boost
-from gpustump.arrays import devices
 from gpustump.arrays.devices import how_to_install
 from gpustump.engines import announcements, route
 from gpustump.engines.contract import Resources, Task
@@ -299,14 +298,6 @@ def test_a_fitted_estimator_keeps_its_route_but_not_the_table_and_says_why(monke
     monkeypatch.setattr(announcements, "listeners", [lambda text, level: heard.append(text)])
     classifier.set_params(verbose=2).fit(X, y)
     assert heard == [f"trains on {classifier.route_}"]
-
-
-def test_a_device_that_is_asked_for_and_missing_is_an_error_with_the_reason(monkeypatch):
-    monkeypatch.setattr(
-        devices, "working_cupy", lambda: (_ for _ in ()).throw(DeviceError("CuPy is missing"))
-    )
-    with pytest.raises(DeviceError, match="CuPy is missing"):
-        chosen(table(), device="cuda")
 
 
 def printed(program: str, *arguments: str, **environment: str) -> str:

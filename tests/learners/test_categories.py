@@ -6,8 +6,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from gpustump import (
@@ -21,10 +19,8 @@ from gpustump import (
     arrays,
 )
 from gpustump.learners.category_split import CategoryStump
-from gpustump.learners.hypothesis import by_region, regions
 from gpustump.learners.kinds import condition
 from gpustump.model.encoding import Encoding, InputColumn
-from gpustump.model.members import added_up
 
 TABLE = CategoryTable(0, (0, 1, 4, 999), np.asarray([-0.5, 1.0, 0.5, 2.0]), missing=0.25)
 NAMED = CategoryTable(0, ("blue", "red", "10"), np.asarray([-0.5, 1.0, 0.5]), missing=0.25)
@@ -47,27 +43,6 @@ def test_sets_that_are_none_are_refused(kind, left, right, message):
     rest = (1, 1, 0.0) if kind is CategoryStump else ()
     with pytest.raises(ValueError, match=message):
         kind(0, left, right, *rest)
-
-
-@given(
-    sides=st.dictionaries(st.integers(0, 999), st.booleans(), min_size=1).filter(
-        lambda sides: any(sides.values())
-    ),
-    dtype=st.sampled_from(["float16", "float32", "float64"]),
-)
-def test_a_split_of_categories_is_the_partition_of_its_sets(sides, dtype):
-    left, right = (tuple(sorted(c for c, own in sides.items() if own is s)) for s in (True, False))
-    split = CategorySplit(0, left, right)
-    values = np.asarray([*range(-1, 256), np.nan, np.inf, -np.inf], dtype=dtype)
-    expected = [0 if v in left else 1 if v in right else 2 for v in values.tolist()]
-    assert regions(split, values).tolist() == expected
-    numbers = np.asarray([0.5, -0.25, 2.0])
-    assert np.array_equal(by_region(split, values, numbers), numbers[expected])
-    member = RegionMember((split, split), np.asarray([numbers[:, np.newaxis]] * 2), [1.0])
-    _, (table,) = added_up([member]).tables
-    assert np.array_equal(table.look_up(values)[:, 0], 2 * numbers[expected])
-    stump = CategoryStump(0, left, right, 1, -1, 0.0)
-    assert stump.predict(values[:, np.newaxis]).tolist() == [[1, -1, -1][r] for r in expected]
 
 
 def test_the_condition_names_the_categories_on_the_left():

@@ -239,7 +239,7 @@ def cuda_budget(n_samples: int, n_features: int, n_orders: int) -> int:
 
 def cuda(X: np.ndarray, rows: Rows, categorical: tuple[int, ...] = ()) -> Iterator[Way]:
     """With several threads a block, little memory of each kind, and the table on the host."""
-    from gpustump.engines.cuda import device_memory, sorting, table
+    from gpustump.engines.cuda import device_memory, search, sorting, table
     from gpustump.engines.cuda.engine import CudaEngine
 
     host = X.view(np.memmap)  # anything but a plain array counts as the host's
@@ -257,9 +257,11 @@ def cuda(X: np.ndarray, rows: Rows, categorical: tuple[int, ...] = ()) -> Iterat
         patch.setattr(sorting, "MOST_BINS", 3)
         three = way("three bins", OnCpu())
         patch.setattr(sorting, "MOST_BINS", 1)
-        whole = way("one bin", OnCpu(threads=3))
+        whole = way("one bin, small pieces", OnCpu(threads=3))
     yield three
-    yield whole
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search, "OF_SIGNS", search.Sizes(least=100, most=7))
+        yield whole
     yield way("three threads", OnCpu(threads=3))
     yield way("nothing staged", OnCpu(most_shared=160 * 1024))
     yield way("little shared memory", OnCpu(most_shared=64 * 1024))

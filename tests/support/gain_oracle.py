@@ -27,9 +27,6 @@ Regions = Sequence[tuple[Pair, Pair, Pair]]
 
 Score = Callable[[Regions], Any]
 
-UNIT = Fraction(1, 2**53)
-"""The largest relative error of one rounding."""
-
 EXACT = decimal.Context(prec=60, Emax=10**6, Emin=-(10**6))
 
 
@@ -108,16 +105,16 @@ class Order(NamedTuple):
         return not ((direction > 0 and high < low) or (direction < 0 and high > low))
 
 
-def real_level(problem: Problem, number: type = float) -> Callable[[Pair], Any]:
-    """(P + s) / (N + s), in floats in the order of the contract, or in fractions."""
+def real_level(problem: Problem) -> Callable[[Pair], float]:
+    """(P + s) / (N + s) in floats, in the order of the contract."""
     (samples,) = problem.outputs
-    s = number(sum(second for _, second in samples)) / number(2 * len(samples))
-    return lambda pair: (number(_p(pair)) + s) / (number(_n(pair)) + s)
+    s = float(sum(second for _, second in samples)) / float(2 * len(samples))
+    return lambda pair: (float(_p(pair)) + s) / (float(_n(pair)) + s)
 
 
-def newton_level(l2: float, number: type = float) -> Callable[[Pair], Any]:
-    """first / (second + l2), in floats in the order of the contract, or in fractions."""
-    return lambda pair: number(pair[0]) / (number(pair[1]) + number(l2))
+def newton_level(l2: float) -> Callable[[Pair], float]:
+    """first / (second + l2) in floats, in the order of the contract."""
+    return lambda pair: float(pair[0]) / (float(pair[1]) + l2)
 
 
 def best(problem: Problem, score: Score, order: Order | None = None) -> tuple[Any, Candidate]:
