@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command import Command, command_fixture  # noqa: F401
+from command import Command, command_fixture, mixed_table  # noqa: F401
 from forged_files import forged
 
 from gpustump import LogitBoostClassifier
@@ -19,28 +19,10 @@ polars = pytest.importorskip("polars")
 SAME = "those of the fit, by their fingerprint"
 
 
-def table(n_rows: int = 300, seed: int = 0) -> polars.DataFrame:
-    """Numbers, whole numbers and text with missing values; weights; and two columns of labels."""
-    random = np.random.default_rng(seed)
-    age, size = random.normal(40, 10, n_rows).round(2), random.integers(0, 9, n_rows)
-    colour = random.choice(["red", "green", "blue"], n_rows)
-    score = (age - 40) / 10 + (colour == "red") + random.normal(size=n_rows) / 2
-    return polars.DataFrame(
-        {
-            "age": polars.Series(age).scatter(range(0, n_rows, 9), None),
-            "size": size,
-            "colour": polars.Series(colour).scatter(range(0, n_rows, 7), None),
-            "weight": random.integers(1, 4, n_rows),
-            "label": np.where(score > 0.3, "yes", "no"),
-            "kind": np.digitize(score, [-0.3, 0.8]),
-        }
-    )
-
-
 @pytest.fixture
 def files(command: Command) -> Command:
     """A folder with table.csv."""
-    table().write_csv("table.csv")
+    mixed_table().write_csv("table.csv")
     return command
 
 
@@ -181,7 +163,7 @@ def test_details_that_train_does_not_write_are_refused_in_a_line(files):
 def test_what_cannot_be_the_table_of_the_training_is_refused(files):
     files.succeeds("train", "table.csv", *LABEL, "--rounds", "3")
     for lacking, said in (("age", "lacks 1 column"), ("label", "no column 'label'")):
-        table().drop(lacking).write_csv("other.csv")
+        mixed_table().drop(lacking).write_csv("other.csv")
         assert said in files.refuses("audit", "model.json", "other.csv")
     assert "DATA is needed" in files.refuses("audit", "model.json")
     for options, said in (
@@ -190,7 +172,7 @@ def test_what_cannot_be_the_table_of_the_training_is_refused(files):
         (["--target", "label", "--weight", "label"], "both name"),
     ):
         assert said in files.refuses("audit", "model.json", "table.csv", *options)
-    table().head(3).write_csv("few.csv")
+    mixed_table().head(3).write_csv("few.csv")
     message = files.refuses("audit", "model.json", "few.csv")
     assert "few.csv is not the table that the model was trained on" in message
     assert "leave that row out" not in message  # the advice of `train`
