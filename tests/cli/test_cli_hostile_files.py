@@ -136,17 +136,6 @@ def test_a_mapped_table_that_changes_during_training_makes_no_model(command, mon
     assert "model.json" not in command.files()
 
 
-def test_labels_of_every_float_are_whole_and_finite(command):
-    for dtype in (np.float16, np.float32, np.float64):
-        table = np.column_stack([np.arange(40.0), np.arange(40) % 2]).astype(dtype)
-        np.save("t.npy", table)
-        command.succeeds("train", "t.npy", "--target", 1, "--rounds", 2, "--quiet")
-        table[::2, 1] = np.inf
-        np.save("t.npy", table)
-        message = command.refuses("train", "t.npy", "--target", 1, "--rounds", 2, "--quiet")
-        assert "y contains infinity" in message
-
-
 def test_an_array_that_cannot_be_read_matters_only_if_it_is_asked_for(command, archive):
     with zipfile.ZipFile("t.npz", "a") as opened:
         opened.writestr("notes.npy", b"hello")
