@@ -20,14 +20,6 @@ from gpustump.cli.summary.held_out import ScoredPart, about_held_out
 from gpustump.engines import announcements
 
 
-def samples(n_rows: int = 200, n_classes: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """A table of numbers that decimal text holds exactly, with labels 0, 1, ..."""
-    random = np.random.default_rng(seed)
-    X = np.round(random.normal(size=(n_rows, 4)) * 16) / 16
-    score = X[:, 0] + X[:, 1] + random.normal(scale=0.5, size=n_rows)
-    return X, np.digitize(score, np.linspace(-1, 1, n_classes + 1)[1:-1])
-
-
 def library_model(X, y, *, share: bool = True, weights=None, **options) -> StumpEnsemble:
     """The model that the library trains on the rows that the command trains on."""
     rows = parts(len(y), y)[0] if share else np.arange(len(y))
@@ -61,7 +53,7 @@ def test_without_data_it_trains_on_the_breast_cancer_data(command):
 
 def test_text_and_arrays_of_the_same_numbers_give_the_librarys_model(command):
     polars = pytest.importorskip("polars")
-    X, y = samples(n_classes=4)
+    X, y = drawn(4, n_samples=200)
     names = [f"x{j}" for j in range(X.shape[1])]
     polars.DataFrame(X, schema=names).with_columns(label=y).write_csv("table.csv")
     np.save("table.npy", np.column_stack([X, y]))
@@ -81,7 +73,7 @@ def test_text_and_arrays_of_the_same_numbers_give_the_librarys_model(command):
 
 
 def test_weights_are_used_and_are_no_feature(command):
-    X, y = samples()
+    X, y = drawn(n_samples=200)
     weights = np.random.default_rng(2).integers(0, 4, size=len(y)).astype(float)
     np.savez("table.npz", X=X.astype(">f8"), y=y.astype(">i4"), w=weights)
     np.save("table.npy", np.column_stack([weights, X, y]))
@@ -98,7 +90,7 @@ def test_weights_are_used_and_are_no_feature(command):
 
 
 def test_dropped_columns_are_left_out(command):
-    X, y = samples()
+    X, y = drawn(n_samples=200)
     np.save("table.npy", np.column_stack([X, y]))
     np.savez("named.npz", X=X, y=y, names=["a", "b,c", "d", "e"])
     expected = library_model(X[:, [0, 3]], y).digest()
@@ -112,7 +104,7 @@ def test_dropped_columns_are_left_out(command):
 
 
 def test_labels_keep_their_kind_and_whole_floats_become_integers(command):
-    X, y = samples()
+    X, y = drawn(n_samples=200)
     for labels, classes in (
         (["no", "yes"], ("no", "yes")),
         ([False, True], (False, True)),
@@ -151,7 +143,7 @@ def test_text_becomes_one_feature_a_value_and_the_report_names_it(command):
 
 def test_rows_without_a_target_are_left_out_if_asked(command):
     polars = pytest.importorskip("polars")
-    X, y = samples()
+    X, y = drawn(n_samples=200)
     gone = np.arange(len(y)) % 10 == 3
     labels = [None if g else int(label) for g, label in zip(gone, y, strict=True)]
     polars.DataFrame(X, schema=list("abcd")).with_columns(label=polars.Series(labels)).write_csv(
@@ -248,7 +240,7 @@ def test_the_log_loss_is_finite_though_the_probability_of_what_happened_is_0(wei
 
 
 def test_a_class_without_weight_is_as_if_it_were_not_there(command):
-    X, y = samples(n_classes=3)
+    X, y = drawn(3, n_samples=200)
     for loss, share in (("exponential", 0.2), ("logistic", 0.2), ("logistic", 0)):
         np.savez("t.npz", X=X, y=y, w=(y != 2).astype(float))
         options = ("--target", "y", "--weight", "w", "--rounds", 3, "--loss", loss)
