@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from classifiers import drawn
 from command import Command, command_fixture, mixed_table  # noqa: F401
 from forged_files import forged
 
@@ -64,9 +65,8 @@ def test_the_table_of_the_training_gives_the_same_model_whatever_the_options(fil
 
 def arrays() -> dict[str, np.ndarray]:
     """A table of float32 numbers, and labels."""
-    random = np.random.default_rng(0)
-    X = random.normal(size=(200, 3)).astype(np.float32)
-    return {"X": X, "y": (X[:, 0] + random.normal(size=200) > 0).astype(np.int8)}
+    X, y = drawn()
+    return {"X": X[:, :3].astype(np.float32), "y": y.astype(np.int8)}
 
 
 def test_csv_parquet_and_npz_of_one_table_have_one_fingerprint(command):

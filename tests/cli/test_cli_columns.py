@@ -159,12 +159,10 @@ def test_all_columns_with_problems_are_named_in_one_message(command):
     assert len(message) < 900
 
 
-def indexed(n: int = 120) -> pandas.DataFrame:
-    r = np.random.default_rng(0)
-    x = r.normal(size=n)
-    return pandas.DataFrame(
-        {"x": x, "z": r.normal(size=n), "label": (x + r.normal(size=n) > 0).astype(int)}
-    ).sort_values("label", ignore_index=True)
+def indexed() -> pandas.DataFrame:
+    X, y = drawn()
+    frame = pandas.DataFrame({"x": X[:, 0], "z": X[:, 1], "label": y})
+    return frame.sort_values("label", ignore_index=True)
 
 
 def told(command, *options):
