@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from classifiers import drawn
 from command import command_fixture  # noqa: F401
 
 N_ROUNDS = 300
@@ -16,9 +17,8 @@ TRAIN = ("train", "t.npz", "--target", "y", "--rounds", N_ROUNDS, "--device", "c
 @pytest.fixture
 def whole(command) -> bytes:
     """The model of an uninterrupted run, whose table is there."""
-    random = np.random.default_rng(3)
-    X = random.normal(size=(200, 3))
-    np.savez("t.npz", X=X, y=(X[:, 0] + random.normal(size=200) > 0).astype(int))
+    X, y = drawn()
+    np.savez("t.npz", X=X, y=y)
     command.succeeds(*TRAIN, "-o", "whole.json", "--quiet")
     return Path("whole.json").read_bytes()
 
@@ -49,7 +49,7 @@ def test_a_checkpoint_is_replaced_only_if_an_option_says_so(command, whole, monk
     )
     for other, said in (
         (("--learning-rate", "0.5"), "learning_rate was 1.0, and is 0.5 now"),
-        (("--drop", "2"), "the table has 2 features instead of 3"),
+        (("--drop", "2"), "the table has 3 features instead of 4"),
     ):
         assert said in command.refuses(*TRAIN, "--checkpoint", "run.json", "--resume", *other)
     _interrupt_in_this_process(command, monkeypatch, "--force")

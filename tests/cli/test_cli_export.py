@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from classifiers import drawn
 from command import command_fixture  # noqa: F401
 
 from gpustump import StumpEnsemble
@@ -19,9 +19,8 @@ ENDINGS = {"onnx": "onnx", "c": "h", "sql": "sql"}
 
 @pytest.fixture
 def model(command):
-    random = np.random.default_rng(3)
-    X = random.normal(size=(200, 3))
-    np.savez("t.npz", X=X, y=(X[:, 0] + random.normal(size=200) > 0).astype(int))
+    X, y = drawn()
+    np.savez("t.npz", X=X, y=y)
     command.succeeds("train", "t.npz", "--target", "y", "--rounds", 5, "--quiet")
     return StumpEnsemble.load("model.json")
 
@@ -56,30 +55,6 @@ def test_an_export_is_what_the_function_of_that_name_returns(command, model):
     assert Path("m.onnx").read_bytes() == to_onnx(model, dtype="float32").SerializeToString(
         deterministic=True
     )
-
-
-def test_text_of_a_csv_file_is_text_in_the_query(command):
-    """The table of the database is the file itself: train on one, export, and ask the other."""
-    pytest.importorskip("polars")
-    random = np.random.default_rng(5)
-    colours = np.asarray(["red", "it's", 'a "b"', "blue"])[random.integers(4, size=300)]
-    sizes = random.normal(size=300).round(2)
-    y = np.where((colours == "it's") ^ (sizes > 0.3), "yes; no", "o'no")
-    rows = list(zip(colours.tolist(), sizes.tolist(), y.tolist(), strict=True))
-    lines = [f'"{c.replace(chr(34), chr(34) * 2)}",{s},{v}' for c, s, v in rows]
-    Path("t.csv").write_text("\n".join(["col our,size,y", *lines]) + "\n")
-    command.succeeds("train", "t.csv", "--target", "y", "--rounds", 12, "--quiet")
-    query = command.succeeds("export", "model.json", "--to", "sql", "--table", "t").out
-    connection = sqlite3.connect(":memory:")
-    connection.execute('CREATE TABLE t ("col our" TEXT, size REAL, y TEXT)')
-    connection.executemany("INSERT INTO t VALUES (?, ?, ?)", rows)
-    found = connection.execute(query).fetchall()
-    connection.close()
-    lines = command.succeeds("predict", "model.json", "t.csv", "--no-proba").out.splitlines()[1:]
-    told = [line.partition(",")[2] for line in lines]
-    assert [row[:3] for row in found] == rows
-    assert [row[-1] for row in found] == told
-    assert {*told} == {"yes; no", "o'no"}
 
 
 REFUSED = [

@@ -46,14 +46,10 @@ def test_an_empty_folder_is_shown_and_filled_if_asked(folder, monkeypatch, capsy
     assert kernel_folder.are_compiled(*kernel_folder.STAGES)
 
 
-def test_a_place_that_cannot_be_written_to_is_named(tmp_path, monkeypatch, capsys):
+def test_a_place_that_cannot_be_written_to_is_named(folder, tmp_path, monkeypatch, capsys):
     file = tmp_path / "file"
     file.touch()
     monkeypatch.setenv(kernel_folder.SETTING, str(file / "folder"))
     kernel_folder.kernel_folder.cache_clear()
-    try:
-        assert main(["kernels", "--build"]) == 2
-    finally:
-        monkeypatch.undo()
-        kernel_folder.kernel_folder.cache_clear()
+    assert main(["kernels", "--build"]) == 2
     assert f"cannot make a folder in {file / 'folder'}" in capsys.readouterr().err

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
-
 import numpy as np
+import pandas
 import pytest
-from command import command_fixture  # noqa: F401
+from command import command_fixture, read_csv  # noqa: F401
 
 from gpustump import GlassBoxClassifier, StumpEnsemble
 from gpustump.model.pairs import shares_of_pairs
@@ -17,19 +15,13 @@ GLASS = ("--glass-box", "--bags", 2, "--device", "cpu")
 
 @pytest.fixture
 def crossed(command):
-    """A table whose classes need a pair of features, as a CSV file; an array of its numbers."""
+    """A table whose classes need a pair of features, as a CSV file and a frame."""
     random = np.random.default_rng(0)
     x, z, w = np.round(random.uniform(-1, 1, (3, 400)), 3)
-    colour = np.where(z > 0, "red", "blue")
     label = np.where((x > 0) == (z > 0), "yes", "no")
-    level = np.where(w > 0.3, "top", np.where((x > 0) == (z > 0), "mid", "low"))
-    cost = np.round(3.0 * x * z + w, 3)
-    lines = ["x,z,w,colour,label,level,cost"]
-    lines += [
-        ",".join(map(str, row)) for row in zip(x, z, w, colour, label, level, cost, strict=True)
-    ]
-    (command.folder / "crossed.csv").write_text("\n".join(lines) + "\n")
-    return np.column_stack([x, z, w])
+    frame = pandas.DataFrame({"x": x, "z": z, "w": w, "label": label})
+    frame.to_csv("crossed.csv", index=False)
+    return frame
 
 
 def model() -> StumpEnsemble:
@@ -37,15 +29,14 @@ def model() -> StumpEnsemble:
 
 
 def of_label(command, *options):
-    named = "--target", "label", "--drop", "colour,level,cost"
-    return command.succeeds("train", "crossed.csv", *named, *options)
+    return command.succeeds("train", "crossed.csv", "--target", "label", *options)
 
 
 def test_the_model_is_the_one_that_the_estimator_makes(command, crossed):
     of_label(command, *GLASS, "--test-size", 0, "--interactions", 2)
-    y = np.loadtxt("crossed.csv", delimiter=",", skiprows=1, usecols=4, dtype=str)
     clf = GlassBoxClassifier(n_bags=2, interactions=2, random_state=0, device="cpu")
-    assert model().digest() == clf.fit(crossed, y).model_.digest()
+    clf.fit(crossed[["x", "z", "w"]], crossed["label"])
+    assert model().digest() == clf.model_.digest()
 
 
 @pytest.mark.parametrize(
@@ -101,16 +92,14 @@ def test_every_command_names_the_pairs(command, crossed):
     }
     assert (command.folder / "all.png").read_bytes().startswith(b"\x89PNG")
 
-    outcome = command.succeeds("explain", "model.json", "crossed.csv")
-    head, *rows = csv.reader(io.StringIO(outcome.out))
+    head, rows = read_csv(command.succeeds("explain", "model.json", "crossed.csv").out)
     assert head == [*names, "(intercept)", "(score)"]
     expected = np.column_stack([found.explain(crossed), found.decision_function(crossed)])
     assert np.asarray(rows, dtype=float).tolist() == expected.tolist()
     asked = ("explain", "model.json", "crossed.csv", "--row", 7, "--plot", "row.svg")
     lines = command.succeeds(*asked).out.splitlines()
-    x, z, _ = crossed[6]
     line = next(line for line in lines if line.startswith("x x z "))
-    assert f"{x:.6g}, {z:.6g}" in line
+    assert f"{crossed['x'][6]:.6g}, {crossed['z'][6]:.6g}" in line
     assert f"{expected[6, names.index('x x z')]:+.3f}" in line
     score = next(line for line in lines if line.startswith("score  "))
     assert float(score.split()[1]) == pytest.approx(expected[6, -1], abs=0.0005)

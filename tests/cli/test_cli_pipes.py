@@ -67,10 +67,14 @@ def test_every_command_takes_standard_input_and_names_it(command, table, monkeyp
     ):
         give(monkeypatch, source)
         assert command.succeeds(*arguments).out == Path("parts.csv").read_text()
-    give(monkeypatch, model)
-    assert command.succeeds("inspect", "-").row("model") == "standard input"
+    for arguments in (("inspect", "-"), ("audit", "-", "t.npz")):
+        give(monkeypatch, model)
+        assert command.succeeds(*arguments).row("model") == "standard input"
     give(monkeypatch, content)
     assert "contributions" in command.succeeds("inspect", "model.json", "--data", "-").out
+    give(monkeypatch, content)
+    table_line = command.succeeds("audit", "model.json", "-").row("table")
+    assert table_line == "standard input, 200 rows, 40 of them held out in training"
 
 
 def test_what_standard_input_cannot_be_is_refused_by_its_name(command, table, monkeypatch):
@@ -86,6 +90,7 @@ def test_what_standard_input_cannot_be_is_refused_by_its_name(command, table, mo
         (b'{"a": 1}', ("inspect", "-"), "standard input is not a gpustump model: it does not say"),
         (b"x", ("predict", "-", "-"), "MODEL and DATA are both -, standard input"),
         (b"x", ("explain", "-", "-"), "MODEL and DATA are both -, standard input"),
+        (b"x", ("audit", "-", "-"), "MODEL and DATA are both -, standard input"),
         (b"x", ("inspect", "-", "--data", "-"), "MODEL and DATA are both -, standard input"),
     ):
         give(monkeypatch, content)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command import command_fixture, parts  # noqa: F401
+from command import command_fixture, numbers, parts  # noqa: F401
 from sklearn.metrics import (
     mean_absolute_error,
     mean_gamma_deviance,
@@ -72,11 +72,6 @@ def both(table: polars.DataFrame, by: str | None = None) -> list[polars.DataFram
     return [table[own] for own in parts(len(table), None if by is None else table[by].to_numpy())]
 
 
-def figures(text: str) -> list[float]:
-    words = text.replace(";", " ").replace(",", " ").split()
-    return [float(word) for word in words if word.replace(".", "").replace("-", "").isdigit()]
-
-
 def test_numbers_with_fractions_train_a_regressor_whose_figures_are_scikit_learns(command, table):
     outcome = trained(command, "cost")
     train, test = both(table)
@@ -86,14 +81,14 @@ def test_numbers_with_fractions_train_a_regressor_whose_figures_are_scikit_learn
     true, predicted = test["cost"], reg.predict(test[FEATURES])
     mean = np.full(len(test), true.mean())
     root = [np.sqrt(mean_squared_error(true, own)) for own in (predicted, mean)]
-    assert figures(outcome.row("held-out RMSE")) == pytest.approx(root, rel=1e-5)
+    assert numbers(outcome.row("held-out RMSE")) == pytest.approx(root, rel=1e-5)
     absolute = [mean_absolute_error(true, own) for own in (predicted, mean)]
-    assert figures(outcome.row("held-out MAE")) == pytest.approx(absolute, rel=1e-5)
-    assert figures(outcome.row("held-out R2"))[0] == pytest.approx(
+    assert numbers(outcome.row("held-out MAE")) == pytest.approx(absolute, rel=1e-5)
+    assert numbers(outcome.row("held-out R2"))[0] == pytest.approx(
         r2_score(true, predicted), abs=1e-4
     )
     of_training = np.sqrt(mean_squared_error(train["cost"], reg.predict(train[FEATURES])))
-    assert figures(outcome.row("training RMSE"))[0] == pytest.approx(of_training, rel=1e-5)
+    assert numbers(outcome.row("training RMSE"))[0] == pytest.approx(of_training, rel=1e-5)
     assert outcome.row("estimator") == "StumpBoostingRegressor"
     assert outcome.row("target").startswith("a quantity, from ")
 
@@ -110,9 +105,9 @@ def test_deviances_and_totals_are_those_of_the_held_out_rows(command, table, los
     weights, predicted = test["weight"].to_numpy(), reg.predict(test[FEATURES])
     mean = np.full(len(test), np.average(test[target], weights=weights))
     wanted = [deviance(test[target], own, sample_weight=weights) for own in (predicted, mean)]
-    assert figures(outcome.row("held-out deviance")) == pytest.approx(wanted, rel=1e-5)
+    assert numbers(outcome.row("held-out deviance")) == pytest.approx(wanted, rel=1e-5)
     assert outcome.row("held-out deviance").endswith(", weighted")
-    explained = figures(outcome.row("held-out D2"))[0]
+    explained = numbers(outcome.row("held-out D2"))[0]
     assert explained == pytest.approx(1.0 - wanted[0] / wanted[1], abs=1e-4)
 
 
@@ -127,9 +122,9 @@ def test_an_exposure_means_counts_and_predict_finds_its_column(command, table):
         mean_poisson_deviance(test["claims"] / test["years"], own, sample_weight=test["years"])
         for own in (rates, np.full(len(test), mean))
     ]
-    assert figures(outcome.row("held-out deviance")) == pytest.approx(wanted, rel=1e-5)
+    assert numbers(outcome.row("held-out deviance")) == pytest.approx(wanted, rel=1e-5)
     expected = float((rates * test["years"].to_numpy()).sum())
-    totals = figures(outcome.row("held-out total"))
+    totals = numbers(outcome.row("held-out total"))
     assert totals == pytest.approx([expected, test["claims"].sum()], rel=1e-5)
     assert json.loads(Path("model.json").read_text())["details"]["exposure"] == "years"
     for options, exposure in (((), table["years"]), (("--exposure", "age"), table["age"])):
@@ -212,11 +207,7 @@ def test_a_row_is_explained_with_what_is_known_of_it(command, table, target, opt
         assert np.array_equal(found["score"], model.decision_function(X))
 
 
-def test_few_whole_numbers_are_asked_about(command, table):
-    for target in ("claims", "code"):
-        message = command.refuses("train", "table.csv", "--target", target)
-        assert "distinct whole numbers, 0 to " in message
-        assert "--loss poisson" in message
+def test_options_say_whether_few_whole_numbers_are_classes(command, table):
     trained(command, "code", "--votes", "real")
     assert StumpEnsemble.load("model.json").classes == (0, 1, 2)
     trained(command, "code", "--loss", "squared_error")

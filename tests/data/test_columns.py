@@ -44,32 +44,24 @@ def test_words_are_missing_and_so_are_the_numbers_that_they_are(column, distinct
     assert WithoutWords(column, (*map(str, distinct), "-9")).kind == "empty"
 
 
-def test_words_are_missing_in_a_tables_array_too():
-    X = np.asarray([[1, -9], [3, 4]])
-    table = columns_of(pandas.DataFrame(X, columns=["a", "b"]))
-    assert without_words(table, ()) is table
-    from gpustump.cli.read.table import table_of
-
-    found = without_words(table_of("X", X, None), ("-9",)).matrix
-    assert np.array_equal(found, [[1, np.nan], [3, 4]], equal_nan=True)
-    assert without_words(table_of("X", X, None), ("7",)).matrix is X
-
-
-@pytest.mark.parametrize("dtype", ["float16", "float32"])
-def test_a_number_for_missing_values_is_rounded_as_the_table_is(dtype):
-    X = np.asarray([[-99.9, 2], [np.inf, 3]], dtype=dtype)
+@pytest.mark.parametrize(
+    ("dtype", "rows", "words", "expected"),
+    [
+        ("int64", [[1, -9], [3, 4]], ["-9"], [[1, np.nan], [3, 4]]),
+        ("float16", [[-99.9, 2], [np.inf, 3]], ["-99.9", "1e300"], [[np.nan, 2], [np.inf, 3]]),
+        ("float32", [[-99.9, 2], [np.inf, 3]], ["-99.9", "1e300"], [[np.nan, 2], [np.inf, 3]]),
+        ("int64", [[1, -9], [3, 4]], ["7"], None),
+        ("bool", [[True, False], [False, True]], ["1"], None),
+    ],
+)
+def test_words_are_missing_in_a_tables_array_too_rounded_as_it_is(dtype, rows, words, expected):
+    X = np.asarray(rows, dtype=dtype)
     table = ColumnTable("X", [ArrayColumn("a", X[:, 0]), ArrayColumn("b", X[:, 1])], 2, matrix=X)
-    found = without_words(table, ("-99.9", "1e300"))
-    assert np.isnan(found.matrix).tolist() == [[True, False], [False, False]]
-    assert found.columns[0].missing().tolist() == [True, False]
-    assert found.columns[0].distinct() == [np.inf]
-
-
-def test_booleans_are_no_numbers_for_missing_values():
-    X = np.asarray([[True], [False]])
-    found = without_words(ColumnTable("X", [ArrayColumn("a", X[:, 0])], 2, matrix=X), ("1",))
-    assert found.matrix is X
-    assert found.columns[0].distinct() == [False, True]
+    assert without_words(table, ()) is table
+    found = without_words(table, tuple(words))
+    assert (found.matrix is X) is (expected is None)
+    np.testing.assert_array_equal(found.matrix, rows if expected is None else expected)
+    assert [own.missing().tolist() for own in found.columns] == np.isnan(found.matrix).T.tolist()
 
 
 @pytest.mark.parametrize(

@@ -89,22 +89,16 @@ def test_each_change_is_named() -> None:
     cell[4999, 1] = np.nextafter(np.float32(7), np.float32(8))
     label[4321] = (label[4321] + 1) % 3
     weight[0] = np.nextafter(weight[0], 2)
-    names = ("a", "b", "c")
-    assert before.differences(before) == []
-    assert before.differences(fingerprint_of(cell, y, weights), names) == [
-        "the values of feature 'b' differ"
-    ]
-    assert before.differences(fingerprint_of(X, label, weight)) == [
-        "the target differs",
-        "the sample weights differ, or the initial scores",
-    ]
-    assert before.differences(fingerprint_of(X[:-1], y[:-1], weights[:-1])) == [
-        "the table has 4999 rows instead of 5000"
-    ]
-    assert before.differences(fingerprint_of(X[:, :2], y, weights)) == [
-        "the table has 2 features instead of 3"
-    ]
-    assert before.differences(fingerprint_of(X, y.astype(str), weights)) == ["the target differs"]
+    of_target, of_weights = "the target differs", "the sample weights differ, or the initial scores"
+    for other, told in (
+        ((X, y, weights), []),
+        ((cell, y, weights), ["the values of feature 'b' differ"]),
+        ((X, label, weight), [of_target, of_weights]),
+        ((X[:-1], y[:-1], weights[:-1]), ["the table has 4999 rows instead of 5000"]),
+        ((X[:, :2], y, weights), ["the table has 2 features instead of 3"]),
+        ((X, y.astype(str), weights), [of_target]),
+    ):
+        assert before.differences(fingerprint_of(*other), ("a", "b", "c")) == told
 
 
 def test_a_file_gives_back_the_fingerprint_or_is_refused() -> None:

@@ -39,7 +39,9 @@ BAD_TABLES = {
 BAD_HOST_TABLES = {
     "object": (X.astype(str).astype(object), TypeError, ["X has dtype object"]),
     "text": (X.astype(str), TypeError, ["X has dtype <U32", "Encode text"]),
-    "dates": (X.astype("datetime64[s]"), TypeError, ["X has dtype datetime64"]),
+    "dates": (X.astype("M8[s]"), TypeError, ["X has dtype datetime64", "Turn dates and durations"]),
+    "records": (np.zeros((2, 1), dtype=[("a", "f8")]), TypeError, ["structured_to_unstructured"]),
+    "long double": (X.astype(np.longdouble), TypeError, ["Convert it to float64"]),
     "ragged": ([[1.0, 2.0], [3.0]], ValueError, ["X cannot be made into an array"]),
     "None": (None, TypeError, ["X has dtype object"]),
 }
@@ -67,7 +69,6 @@ def test_bad_tables_are_refused_in_training_and_predicting(backend: Backend):
 
 BAD_LABELS = {
     "too few": (y[:3], ValueError, ["X and y", "4 and 3"]),
-    "too many": (np.append(y, 1.0), ValueError, ["X and y", "4 and 5"]),
     "only +1": (np.abs(y), ValueError, ["y holds the label +1 only"]),
     "only -1": (-np.abs(y), ValueError, ["y holds the label -1 only"]),
     "0 and 1": (np.asarray([0, 1, 0, 1]), ValueError, ["y must hold the labels -1 and +1", "0."]),
@@ -102,7 +103,6 @@ def test_bad_labels_are_refused_beside_any_table(backend: Backend):
 
 BAD_WEIGHTS = {
     "too few": (np.ones(3), ValueError, ["X and sample_weight", "4 and 3"]),
-    "too many": (np.ones(5), ValueError, ["X and sample_weight", "4 and 5"]),
     "2-D": (np.ones((4, 1)), ValueError, ["sample_weight must have one dimension", "(4, 1)"]),
     "NaN": (np.asarray([1, 2, nan, nan]), ValueError, ["sample_weight contains NaN", "index 2"]),
     "inf": (np.asarray([1, inf, 1, 1]), ValueError, ["sample_weight", "infinite", "index 1"]),
@@ -156,22 +156,17 @@ def test_arrays_on_another_device_are_refused(name: str):
     assert f"but {name} is on cpu" in message
 
 
-BAD_OPTIONS = {
-    "learning_rate": [*((own, ValueError) for own in (0.0, -1.0, nan, inf)),
-                      *((own, TypeError) for own in ("1", None, True, 1j))],
-    "n_rounds": [(0, ValueError), (-3, ValueError), (2.0, TypeError), (True, TypeError),
-                 ("5", TypeError)],
-    "block_bytes": [(0, ValueError), (1.5, TypeError)],
-}  # fmt: skip
-
-
 def test_bad_options_are_refused():
-    for option, values in BAD_OPTIONS.items():
-        for value, error in values:
-            with pytest.raises(error) as caught:
-                boost(X, y, **{option: value})
-            assert option in str(caught.value)
-            assert repr(value) in str(caught.value)
+    for option, value, error in (
+        ("learning_rate", 0.0, ValueError),
+        ("learning_rate", 1j, TypeError),
+        ("n_rounds", 0, ValueError),
+        ("n_rounds", True, TypeError),
+        ("block_bytes", 0, ValueError),
+        ("block_bytes", 1.5, TypeError),
+    ):
+        with pytest.raises(error, match=f"{option}.*{value!r}"):
+            boost(X, y, **{option: value})
     for bad in ("", "GB", "2 parsecs", "-1GB", "nanGB", "1e999", 0, -5):
         with pytest.raises(ValueError, match="max_memory must be"):
             check_bytes(bad, "max_memory")
@@ -201,13 +196,11 @@ def test_a_stump_needs_the_table_to_hold_its_feature(backend: Backend):
 
 
 def test_nothing_given_is_changed(backend: Backend):
-    given = [backend.asarray(a) for a in (X, y, np.asarray([1.0, 0.0, 2.0, 3.0]))]
+    before = X, y, np.asarray([1.0, 0.0, 2.0, 3.0])
+    given = [backend.asarray(own) for own in before]
     list(boost(*given, n_rounds=3))
-    assert [backend.to_numpy(a).tolist() for a in given] == [
-        X.tolist(),
-        y.tolist(),
-        [1.0, 0.0, 2.0, 3.0],
-    ]
+    for own, found in zip(before, given, strict=True):
+        np.testing.assert_array_equal(backend.to_numpy(found), own)
 
 
 def test_a_tensor_that_takes_gradients_is_accepted():
@@ -215,12 +208,6 @@ def test_a_tensor_that_takes_gradients_is_accepted():
     arguments = [torch.tensor(np.array(a), requires_grad=True) for a in (X, y, np.arange(1.0, 5.0))]
     assert fit_stump(*arguments) == fit_stump(X, y, np.arange(1.0, 5.0))
     assert MODEL.predict(arguments[0]).tolist() == MODEL.predict(X).tolist()
-
-
-def test_numbers_in_the_other_byte_order_are_numbers():
-    """As files from other machines hold them: the values are the same."""
-    swapped = X.astype(">f8"), y.astype(">i4"), np.arange(1.0, 5.0).astype(">f4")
-    assert fit_stump(*swapped) == fit_stump(X, y, np.arange(1.0, 5.0))
 
 
 def test_numbers_among_pythons_objects_are_numbers_in_arrays_too():

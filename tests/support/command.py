@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -43,6 +47,10 @@ class Command:
         outcome = self(*arguments)
         assert (outcome.code, outcome.err) == (0, "")
         return outcome
+
+    def lines(self, *arguments: object) -> list[str]:
+        """What a command prints, with single spaces."""
+        return [" ".join(line.split()) for line in self.succeeds(*arguments).out.splitlines()]
 
     def refuses(self, *arguments: object) -> str:
         """The message of a refusal; nothing else may be printed, and no file written."""
@@ -103,6 +111,37 @@ def parts(n_rows: int, labels: object = None) -> tuple[np.ndarray, np.ndarray]:
     """The rows that `train` trains on, and those that it holds out; labels are those of classes."""
     rows = train_test_split(np.arange(n_rows), test_size=0.2, random_state=0, stratify=labels)
     return np.sort(rows[0]), np.sort(rows[1])
+
+
+def mixed_table(n_rows: int = 300) -> Any:
+    """Numbers, whole numbers and text with missing values; weights; and two columns of labels."""
+    polars = pytest.importorskip("polars")
+    random = np.random.default_rng(0)
+    age, size = random.normal(40, 10, n_rows).round(2), random.integers(0, 9, n_rows)
+    colour = random.choice(["red", "green", "blue"], n_rows)
+    score = (age - 40) / 10 + (colour == "red") + random.normal(size=n_rows) / 2
+    return polars.DataFrame(
+        {
+            "age": polars.Series(age).scatter(range(0, n_rows, 9), None),
+            "size": size,
+            "colour": polars.Series(colour).scatter(range(0, n_rows, 7), None),
+            "weight": random.integers(1, 4, n_rows),
+            "label": np.where(score > 0.3, "yes", "no"),
+            "kind": np.digitize(score, [-0.3, 0.8]),
+        }
+    )
+
+
+def numbers(text: str) -> list[float]:
+    """The numbers in a line of a summary, but for those of percent."""
+    found = re.findall(r"(?<!\w)[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\d%])", text)
+    return list(map(float, found))
+
+
+def read_csv(text: str) -> tuple[list[str], list[list[str]]]:
+    """The header and the rows of a result."""
+    header, *rows = csv.reader(io.StringIO(text, newline=""))
+    return header, rows
 
 
 @pytest.fixture(name="command")
