@@ -345,18 +345,6 @@ def test_a_newton_score_that_no_float_can_hold_is_infinite_and_boosting_goes_on(
         assert math.isinf(score) or math.ldexp(record.score, 900) == score
 
 
-def test_weights_are_the_same_in_every_library_where_a_user_asks_for_them(backend: Backend):
-    """Outside of a round, too, where JAX has no 64-bit numbers."""
-    if backend.kernels != "reference":
-        pytest.skip("the reference's arrays differ by library; kernels have none")
-    for kind in kinds("newton"):
-        settings, samples = drawn_samples(kind, seed=4)
-        both = [boosting(settings, samples, n_rounds=2, backend=one) for one in (backend, None)]
-        assert [len(list(run)) for run in both] == [2, 2]
-        assert np.array_equal(backend.to_numpy(both[0].weights), both[1].weights)
-        assert both[1].weights.dtype == np.float64
-
-
 def test_products_that_some_libraries_flush_to_zero_do_not_count(backend: Backend):
     """Of votes down to the floor, then up again by more than other classes' products can hold."""
 
