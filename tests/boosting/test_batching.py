@@ -18,7 +18,6 @@ from rounds import trainer
 pytest.importorskip("numba")
 
 from gpustump import AdaBoostClassifier, LogitBoostClassifier
-from gpustump.boosting.rounds import batching
 from gpustump.boosting.rounds.batching import Batching
 from gpustump.boosting.rounds.boosting import Boosting
 from gpustump.boosting.votes import splits
@@ -41,13 +40,13 @@ def kernels(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
-    """How many rounds each call was asked for and made, and which rounds were ordinary."""
+    """How many rounds each call made, and which rounds were handed out or ordinary."""
     found: list[tuple[str, int]] = []
     make, hand_out = BatchedRounds.make, Batching.next
 
     def making(self: BatchedRounds, n_rounds: int, *candidates: Any) -> Any:
         made = make(self, n_rounds, *candidates)
-        found.extend([("asked", n_rounds), ("made", len(made.features))])
+        found.append(("made", len(made.features)))
         return made
 
     def handing_out(self: Batching, *so_far: Any) -> Any:
@@ -398,13 +397,3 @@ def test_an_interruption_while_rounds_are_made_ends_the_boosting(monkeypatch, bo
             next(boosting)
     with pytest.raises(RuntimeError, match="start anew"):
         next(boosting)
-
-
-def test_no_call_may_reach_the_limit_of_the_votes_sum(monkeypatch, told):
-    X, y = table()
-    for limit in (3.0, 1e9):
-        monkeypatch.setattr(batching, "VOTES_LIMIT", limit)
-        told.clear()
-        fitted(X, y, learning_rate=0.3, n_estimators=40)
-        asked = [number for name, number in told if name == "asked"]
-        assert (max(asked) <= 2) == (limit == 3.0)

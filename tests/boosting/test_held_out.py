@@ -14,7 +14,7 @@ import classifiers
 import numpy as np
 import pytest
 from backends import Backend
-from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss, roc_auc_score
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss
 
 from gpustump.arrays import computing_on
 from gpustump.boosting.held_out import tables as loss_tables
@@ -154,14 +154,11 @@ def test_scores_are_those_of_scikit_learn(n_outputs, link):
         shares = np.exp(2 * scores) if link == "softmax" else 1 / (1 + np.exp(-2 * rows))
         shares /= shares.sum(axis=1, keepdims=True)
         predicted = rows.argmax(axis=1)
-        outputs = [1] if n_outputs == 1 else range(K)
-        areas = [roc_auc_score(classes == k, rows[:, k], sample_weight=weights) for k in outputs]
         by = {"sample_weight": weights}
         for scoring, expected in (
             ("neg_log_loss", -log_loss(classes, shares, **by)),
             ("accuracy", accuracy_score(classes, predicted, **by)),
             ("balanced_accuracy", balanced_accuracy_score(classes, predicted, **by)),
-            ("roc_auc", np.mean(areas)),
         ):
             slack = K * 2.0**-24 if scoring == "neg_log_loss" else 1e-14
             assert score_of(scoring, *samples, link) == pytest.approx(expected, abs=slack)
@@ -181,30 +178,16 @@ def test_a_loss_is_never_negative_and_right_for_the_worst_scores(scoring, link):
     assert -found == pytest.approx(factor * top + more, abs=K * 2.0**-24)
 
 
-def test_of_equal_scores_the_first_class_counts(backend: Backend):
-    scores = np.asarray([[1.0, 1, 0, 0], [0, 2, 2, 2], [3, 3, 3, 3], [0, 0, 0, 5]])
-    for classes, right in (([0, 1, 0, 3], 1.0), ([1, 2, 3, 3], 0.25)):
-        parts = (np.asarray(classes), np.ones(4), scores)
-        assert score_of("accuracy", *map(backend.asarray, parts)) == right
-
-
 @pytest.mark.parametrize("n_outputs", [1, K])
 def test_the_area_under_the_roc_curve_counts_pairs_and_ties_by_half(n_outputs):
     for seed in range(3):
         classes, weights, scores = drawn(n_outputs, seed=seed)
         areas = []
         for number, column in enumerate(np.atleast_2d(scores.T)):
-            k = 1 if n_outputs == 1 else number
-            won, total = Fraction(0), Fraction(0)
-            for i, j in itertools.product(
-                np.flatnonzero(classes == k), np.flatnonzero(classes != k)
-            ):
-                pair = Fraction(weights[i]) * Fraction(weights[j])
-                won += pair * (
-                    int(column[i] > column[j]) + Fraction(int(column[i] == column[j]), 2)
-                )
-                total += pair
-            areas.append(float(won / total))
+            own = classes == (1 if n_outputs == 1 else number)
+            weight = np.outer(weights[own], weights[~own])  # whole, and halves below: exact sums
+            won = (np.sign(column[own][:, np.newaxis] - column[~own]) + 1) / 2
+            areas.append((weight * won).sum() / weight.sum())
         assert score_of("roc_auc", classes, weights, scores) == math.fsum(areas) / n_outputs
 
 
@@ -222,18 +205,6 @@ def test_the_exponential_loss_is_right_to_the_ends_of_float64_and_beyond():
                     check("neg_exponential_loss", "logistic", *samples, found)
                 else:
                     assert found == 0.0
-
-
-def test_the_exponential_loss_falls_if_one_sample_s_margin_rises_by_one_unit():
-    """So small a change of one sample among many shows as long as the sample counts at all."""
-    for scale in (0.1, 3.0, 12.0):
-        scores = in_units(RNG.normal(scale=scale, size=1000))
-        weights = IntegerWeights.of(RNG.uniform(0.5, 2, 1000))
-        score = scorer("neg_exponential_loss", HeldOut(np.ones(1000), weights, 1))
-        for i in (*range(0, 1000, 50), worst := int(np.argmin(scores))):
-            raised = scores.copy()
-            raised[i] += VOTE_UNIT
-            assert score(raised) > score(scores) if i == worst else score(raised) >= score(scores)
 
 
 def test_sums_are_exact_however_far_apart_their_terms_are():

@@ -81,22 +81,6 @@ def test_held_out_samples_keep_pairs_out_of_a_model_that_needs_none():
     assert errors[0] < 1.1 * errors[1]
 
 
-def test_the_model_does_not_depend_on_the_order_of_the_columns():
-    random = np.random.default_rng(3)
-    X = random.normal(size=(400, 6))
-    X[:, 3] = random.integers(0, 5, 400)
-    X[random.random(X.shape) < 0.1] = np.nan
-    z = np.nan_to_num(X)
-    y = z[:, 0] * z[:, 1] + (z[:, 3] % 2) * z[:, 2] > 0.2
-    weights, order = random.uniform(0.5, 2.0, 400), random.permutation(6)
-    model = small(interactions=5, categorical_features=[3]).fit(X, y, weights).model_
-    moved = small(interactions=5, categorical_features=[int(np.flatnonzero(order == 3)[0])])
-    moved = moved.fit(X[:, order], y, weights).model_
-    assert_array_equal(model.decision_function(X), moved.decision_function(X[:, order]))
-    found = {frozenset(order[list(own.features)].tolist()) for own in moved.pairs}
-    assert found == {frozenset(own.features) for own in model.pairs}
-
-
 def test_bags_whose_samples_lack_values_that_others_have():
     """Without early stopping no bag knows what another one was trained on."""
     X, y = xor_table(n=400)
@@ -105,30 +89,6 @@ def test_bags_whose_samples_lack_values_that_others_have():
     assert model.pairs
     kept = LogitBoostClassifier(n_estimators=5, n_bags=6, random_state=0, interactions=3)
     assert kept.fit(X, y).model_.pairs
-
-
-def test_a_warm_start_learns_the_pairs_anew():
-    X, y = xor_table()
-    longer = small(n_estimators=90, n_iter_no_change=None).fit(X, y).model_
-    reg = small(n_estimators=60, n_iter_no_change=None, warm_start=True).fit(X, y)
-    assert reg.set_params(n_estimators=90).fit(X, y).model_.digest() == longer.digest()
-
-
-def test_a_fit_that_goes_on_from_its_checkpoint_has_the_pairs_of_one_that_was_not_stopped(tmp_path):
-    X, y = xor_table()
-    whole = small().fit(X, y).model_
-
-    class StoppedError(Exception):
-        pass
-
-    def stop(record) -> None:
-        if record.number == 40:
-            raise StoppedError
-
-    path = tmp_path / "rounds.checkpoint"
-    with pytest.raises(StoppedError):
-        small(checkpoint=path, callback=stop).fit(X, y)
-    assert small(checkpoint=path).fit(X, y).model_ == whole
 
 
 def test_rows_that_are_watched_decide_how_long_pairs_are_boosted():
@@ -239,10 +199,9 @@ def test_many_categories_share_bins_of_neighbours():
     assert sorted(number for own in axis.groups for number in own) == np.unique(X[:, 0]).tolist()
 
 
-def test_an_audit_learns_the_pairs_again_and_names_the_pair_that_differs():
+def test_an_audit_names_the_pair_that_differs():
     X, y = xor_table()
     model = small(interactions=[(0, 1), (2, 3)]).fit(X, y).model_
-    assert audit(model, X, y).same
     first, *others = model.pairs
     other = replace(first, values=first.values + 2.0**-20)
     difference = audit(replace(model, pairs=(other, *others)), X, y).difference

@@ -43,9 +43,6 @@ VOTES = UNITS.map(lambda units: units * VOTE_UNIT) | st.sampled_from(
 
 WEIGHTS = st.integers(0, 2**61) | st.integers(0, 1000) | st.sampled_from([2**61, 2**60 - 1])
 
-"""How far from the middle of two floats, in units of 2**-74 of a number: nearer than the error that
-is allowed for, or not."""
-
 
 def exact_vote(votes: NewtonVotes, first: int, second: int) -> float:
     """The vote of a region that is not empty, computed with fractions."""

@@ -7,14 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 from classifiers import drawn
-from engine_ways import ENGINES, EngineUnderTest
-from rounds import Case, trainer
 
 from gpustump import LogitBoostClassifier
-from gpustump.boosting.rounds.boosting import Boosting
 from gpustump.boosting.rounds.smoothing import Candidates, CutPlaces, Smoothing
 from gpustump.engines.category_search import Groups
-from gpustump.engines.reference import table as reference_table
 from gpustump.learners.category_split import CategorySplit
 from gpustump.learners.hypothesis import regions
 from gpustump.learners.split import Split
@@ -109,31 +105,6 @@ def test_a_smoothing_round_takes_the_best_of_the_cuts_that_it_offers(seed):
         assert record.score == pytest.approx(max(gain), rel=1e-9)
     plain = LogitBoostClassifier(n_estimators=1, device="cpu").fit(X, y)
     assert fit.rounds_[0][0].score < plain.rounds_[0][0].score
-
-
-@pytest.mark.parametrize("engine", ENGINES, ids=str)
-def test_every_way_of_every_engine_makes_the_same_smoothing_rounds(
-    engine: EngineUnderTest,
-):
-    engine.skip_if_unusable()
-    X = table(3, 120)
-    y = np.where(X[:, 0] + X[:, 5] > 0, 1.0, -1.0)
-    case = Case.of(X, y).voting("newton", 1.0)
-    candidates = Candidates(Smoothing(4), CutPlaces.of(X))
-
-    def rounds_of(prepared: Any, labels: Any, weights: Any) -> list[Any]:
-        votes = case.votes_of_run()
-        return list(
-            Boosting(
-                trainer(prepared), labels, weights, votes=votes, n_rounds=7, candidates=candidates
-            )
-        )
-
-    expected = rounds_of(reference_table.prepare(X), case.y, case.weights)
-    assert all(own.stump in candidates.at(n) for n, own in enumerate(expected[:4]))
-    labels, weights = engine.asarray(case.y), engine.asarray(case.weights)
-    for _, prepared in engine.ways(X):
-        assert rounds_of(prepared, labels, weights) == expected
 
 
 def test_where_nothing_can_be_offered_the_rounds_look_at_all_cuts():

@@ -14,14 +14,7 @@ import dask.array as da
 import numpy as np
 import pytest
 from classifiers import drawn
-from clusters import (
-    check_equal,
-    clone,
-    fitted,
-    fitted_here,
-    lose_at,
-    spread,
-)
+from clusters import check_equal, clone, fitted, fitted_here, lose_at, spread
 from distributed import Status, worker_client
 
 import gpustump.dask
@@ -138,13 +131,6 @@ def test_an_interruption_leaves_the_cluster_clean(threads, monkeypatch):
     monkeypatch.setattr("distributed.wait", interrupted)
     with pytest.raises(KeyboardInterrupt):
         gpustump.dask.fit(clone(ADA), slow, da.from_array(Y, chunks=50), client=threads)
-    ends = time.monotonic() + 5  # tasks that run already come to their end
-    while time.monotonic() < ends and threads.run_on_scheduler(_n_tasks):
-        time.sleep(0.1)
-
-
-def _n_tasks(dask_scheduler: Any) -> int:
-    return len(dask_scheduler.tasks)
 
 
 def test_workers_that_have_all_paused_are_not_waited_for_without_end(threads, monkeypatch):

@@ -142,20 +142,6 @@ def test_any_partitions_on_any_workers_make_the_model_of_one_machine(threads, na
         assert free.model_.digest() != here.model_.digest()
 
 
-@pytest.mark.parametrize("name", ["real, shared", "bags, smoothed", "poisson, stopped"])
-def test_any_number_of_partitions_makes_the_same_model(threads, name):
-    estimator, (X, y, weights), watched = case_of(name)
-    wanted, own = fitted_here(estimator, (X, y, weights), watched), {}
-    if watched:
-        own = dict(zip(WATCHED, (cut(part, len(part)) for part in watched), strict=True))
-    for n_parts in (1, 2, 12):
-        ends = np.linspace(0, len(X), n_parts + 1).astype(int).tolist()
-        sizes = [b - a for a, b in itertools.pairwise(ends)]
-        parts = [cut(part, *sizes) for part in (X, y, weights)]
-        there = dask.fit(clone(estimator), *parts, client=threads, **own)
-        check_equal(there, wanted)
-
-
 @pytest.mark.parametrize("name", ["real, shared", "newton, watching", "gamma, glass box"])
 def test_worker_processes_make_the_model_of_one_machine(processes, name):
     estimator, data, watched = case_of(name)

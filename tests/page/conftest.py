@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -71,18 +71,3 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     found.execute_cdp_cmd("Browser.setDownloadBehavior", saving)
     yield Browser(found, folder)
     found.quit()
-
-
-@pytest.fixture
-def waited_for() -> Callable[[Path], Path]:
-    """Waits until a file is there."""
-    import time
-
-    def wait(path: Path) -> Path:
-        for _ in range(200):
-            if path.exists():
-                return path
-            time.sleep(0.05)
-        raise AssertionError(f"{path} was not saved")
-
-    return wait

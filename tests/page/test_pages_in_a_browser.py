@@ -211,9 +211,9 @@ def test_dates_words_and_truths_can_be_chosen(browser, name, tmp_path):
     browser.check()
 
 
-def test_edits_say_what_they_do_and_the_saved_file_gives_the_same_model(
-    browser, cancer, waited_for
-):
+def test_edits_say_what_they_do_and_the_saved_file_gives_the_same_model(browser, cancer):
+    from selenium.webdriver.support.wait import WebDriverWait
+
     glass, X, y = cancer
     browser.open(page(glass, X, y))
     browser.tab("Edit")
@@ -227,7 +227,9 @@ def test_edits_say_what_they_do_and_the_saved_file_gives_the_same_model(
     browser.element(f"{panel}//button[.='Make it fall']").click()
     said = browser.element("//table[@class='measures']").text
     browser.element(f"{panel}//button[.='Save the edits']").click()
-    edited = glass.model_.edited(waited_for(browser.folder / "edits.json"))
+    saved = browser.folder / "edits.json"
+    WebDriverWait(browser.driver, 10).until(lambda _: saved.exists())
+    edited = glass.model_.edited(saved)
     assert edited.digest() != glass.model_.digest()
     found = browser.run("return Array.from(gpustump.rowScores())")
     scores = edited.decision_function(X)

@@ -28,10 +28,7 @@ from gpustump.model.encoding import Encoding, InputColumn
 from gpustump.plots import axis as axes_of
 from gpustump.plots import style
 
-pd = pytest.importorskip("pandas")
-
 VALUES = ("red", "green", "blue", "ochre")
-NAMES = np.asarray(["blue", "green", "red", "violet"])
 CAPTION = "± 1 standard deviation over 4 bags"
 
 
@@ -61,8 +58,12 @@ def test_a_shape_function_has_the_models_steps_at_its_thresholds():
         vote = model.shape_function(feature).missing
         assert drawn(ax, "missing")[:, 1].tolist() == [vote] if vote else not has(ax, "missing")
     model = region_model(np.random.default_rng(4), 20, 2, n_classes=3, shared=True)
+    together = plots.shape_function(model, 1)
     for label in model.classes:
         assert_steps(plots.shape_function(model, 1, label=label), model, 1, label)
+        vote = model.shape_function(1, label=label).missing
+        assert drawn(together, f"missing of class {label}")[:, 1].tolist() == [vote]
+    assert texts(together).count("missing") == 1
 
 
 def test_a_strip_below_shows_where_the_samples_are(binary, cancer):
@@ -222,29 +223,44 @@ def by_value(ax, gid: str = "bars") -> dict[str, float]:
     return dict(zip(names, (bar.get_height() for bar in bars(ax, gid)), strict=True))
 
 
-def test_the_bar_of_a_value_is_what_the_category_adds_to_such_a_row():
+def with_a_feature_for_each_value() -> tuple:
+    """A model, its table, what the colour adds, its number in each row, and the numbers' names."""
     random = np.random.default_rng(0)
     model, X = coloured(random), table(random, 60)
-    (ax,) = plots.shape_functions(model, X=X, features="colour")
-    found = by_value(ax)
-    assert set(found) == {*VALUES, "(other)"}
-    sums = model.explain(X)[:, 1:5].sum(axis=1)
-    for name, number in [*((value, k) for k, value in enumerate(VALUES)), ("(other)", -1)]:
-        rows = (X[:, 1:5] == one_hot([number])).all(axis=1)
-        assert rows.any()
-        assert_array_equal(sums[rows], found[name])
-    assert list(found)[:4] == sorted(VALUES, key=lambda value: -found[value])
-    lacking = np.isnan(X[:, 1])
-    assert drawn(ax, "missing")[:, 1].tolist() == [sums[lacking][0]]
-    assert f"missing ({100 * lacking.mean():.0f} %)" in texts(ax)
+    codes = np.where(X[:, 1:5].any(axis=1), X[:, 1:5].argmax(axis=1), -1.0)
+    codes[np.isnan(X[:, 1])] = np.nan
+    names = {value: k for k, value in enumerate(VALUES)} | {"(other)": -1}
+    return model, X, model.explain(X)[:, 1:5].sum(axis=1), codes, names
+
+
+def with_one_categorical_feature() -> tuple:
+    random = np.random.default_rng(0)
+    numbers, size = random.integers(-1, 4, 200), random.normal(size=200)
+    colours = [None if number < 0 else VALUES[number] for number in numbers]
+    frame = polars.DataFrame({"colour": colours, "size": size})
+    y = np.asarray([1.0, -1.0, 2.0, 0.0, 0.5])[numbers] + size > 0.5
+    model = LogitBoostClassifier(n_estimators=12, categorical_features=["colour"]).fit(frame, y)
+    codes = np.where(numbers < 0, np.nan, numbers)
+    return model, frame, model.explain(frame)[:, 0], codes, {v: k for k, v in enumerate(VALUES)}
+
+
+@pytest.mark.parametrize("made", [with_a_feature_for_each_value, with_one_categorical_feature])
+def test_the_bar_of_a_value_is_what_the_category_adds_to_such_a_row(made):
+    model, X, parts, codes, names = made()
+    for given in (None, X):
+        (ax,) = plots.shape_functions(model, X=given, features="colour")
+        found = by_value(ax)
+        assert set(found) == (set(VALUES) if given is None else set(names))
+        for name, height in found.items():
+            assert {height} == set(parts[codes == names[name]].tolist())
+        assert list(found)[:4] == sorted(VALUES, key=lambda value: -found[value])
+        assert drawn(ax, "missing")[:, 1].tolist() == [parts[np.isnan(codes)][0]]
     strip = ax.figure.axes[-1]
+    assert strip.get_xlabel() == "colour"
     shares = [bar.get_height() for bar in strip.patches]
-    for name, share in zip(found, shares, strict=True):
-        number = VALUES.index(name) if name in VALUES else -1
-        assert share == np.mean((X[:, 1:5] == one_hot([number])).all(axis=1))
-    (ax,) = plots.shape_functions(model, features="colour")
-    assert by_value(ax) == {name: found[name] for name in list(found)[:4]}
-    saved(ax.figure)
+    assert shares == [np.mean(codes == names[name]) for name in found]
+    assert f"missing ({100 * np.isnan(codes).mean():.0f} %)" in texts(ax)
+    assert overlaps(ax.figure) == []
 
 
 def test_a_column_of_text_is_one_panel_and_one_bar_with_the_sum_of_the_shares():
@@ -289,18 +305,6 @@ def test_of_many_values_the_most_frequent_are_drawn_and_told_apart():
     saved(without.figure)
 
 
-def test_votes_for_missing_values_are_drawn_for_each_class():
-    random = np.random.default_rng(2)
-    model = coloured(random, 3)
-    X = table(random, 30)
-    X[::3, 0] = math.nan
-    ax = plots.shape_function(model, 0, X=X)
-    for label in "abc":
-        vote = model.shape_function(0, label=label).missing
-        assert drawn(ax, f"missing of {label}")[:, 1].tolist() == [vote]
-    assert texts(ax).count("missing") == 1
-
-
 def test_no_vote_for_missing_values_is_drawn_that_was_not_learnt():
     members = (made_up(np.random.default_rng(0), 60, 3, exact=1.0),)
     X = np.random.default_rng(1).normal(size=(20, 3))
@@ -314,37 +318,6 @@ def test_no_vote_for_missing_values_is_drawn_that_was_not_learnt():
     model = StumpEnsemble(members, 3, missing_learnt=(False, False, False))
     ax = plots.shape_function(model, 0, X=np.where(X < -1, math.nan, X))
     assert "not learnt" in texts(ax)  # those rows get the vote, learnt or not
-
-
-def fitted(n_classes: int = 2, cls: type = LogitBoostClassifier) -> tuple:
-    """A classifier, its frame, and the numbers of the colours; -1 where there is none."""
-    random = np.random.default_rng(0)
-    codes = random.integers(-1, 4, 200)
-    frame = pd.DataFrame({"colour": np.where(codes < 0, None, NAMES[codes])})
-    frame["size"] = random.normal(size=200)
-    score = np.asarray([1.0, -1.0, 2.0, 0.0, 0.5])[codes] + frame["size"]
-    y = np.argsort(np.argsort(score)) * n_classes // 200
-    classifier = cls(n_estimators=12, categorical_features=["colour"])
-    return classifier.fit(frame, y), frame, codes
-
-
-@pytest.mark.parametrize("cls", [AdaBoostClassifier, LogitBoostClassifier])
-def test_a_categorical_feature_has_a_bar_for_each_category_with_its_contribution(cls):
-    classifier, frame, codes = fitted(cls=cls)
-    parts = classifier.explain(frame)[:, 0]
-    for given in (None, frame):
-        ax = plots.shape_function(classifier, "colour", X=given)
-        found = by_value(ax)
-        for number, name in enumerate(NAMES):
-            assert {found[name]} == set(parts[codes == number].tolist())
-        assert list(found) == sorted(NAMES, key=lambda name: -found[name])
-        assert drawn(ax, "missing")[0, 1] == parts[codes < 0][0]
-    strip = ax.figure.axes[-1]
-    assert strip.get_xlabel() == "colour"
-    for name, bar in zip(found, strip.patches, strict=True):
-        assert bar.get_height() == np.mean(codes == NAMES.tolist().index(name))
-    assert f"missing ({100 * np.mean(codes < 0):.0f} %)" in texts(ax)
-    assert not overlaps(ax.figure)
 
 
 def bagged(X, y):

@@ -94,18 +94,6 @@ def test_on_the_training_samples_the_bound_is_the_product_of_the_normalisers(
     assert (found.errors <= found.bounds).all()
 
 
-@pytest.mark.parametrize("kind", ["two", "rest", "shared", "softmax"])
-def test_the_bound_holds_for_any_scores_on_any_samples(kind):
-    random = np.random.default_rng(3)
-    how = {"n_classes": 2 if kind == "two" else 4, "shared": kind in ("shared", "softmax")}
-    for _ in range(20):
-        link = "softmax" if kind == "softmax" else "logistic"
-        model = region_model(random, 10, 2, **how, link=link)
-        X = rows(random, 40, 2, "float64")
-        found = losses_by_round(model, X, random.integers(0, how["n_classes"], 40))
-        assert (found.errors <= found.bounds).all()
-
-
 def test_a_class_against_the_rest_has_losses_of_its_own():
     clf, X, y, _ = fitted("logistic, each class", 3)
     found = losses_by_round(clf, X, y, label=1)

@@ -66,17 +66,6 @@ def test_the_best_split_is_the_one_that_training_finds_in_every_tie(kind, l2, dt
         assert best == stump
 
 
-def test_a_newton_score_is_twice_the_decrease_of_the_loss_to_second_order():
-    random = np.random.default_rng(3)
-    x, y, weights = random_column(random, 40)
-    best = split_scores(x, y, weights, votes="newton").best
-    region = np.where(np.isnan(x), 2, (x > best.split.threshold).astype(int))
-    F = np.asarray(best.votes)[region]
-    gradient, hessian = -y, np.ones(len(y))  # of ln(1 + exp(-2 y F)) at F = 0
-    decrease = -np.sum(weights * (gradient * F + hessian * F**2 / 2))
-    assert best.score == pytest.approx(2 * decrease, rel=1e-9)
-
-
 @pytest.mark.parametrize("kind", ["real", "newton"])
 def test_a_column_without_a_cut_has_the_constant(kind):
     for x in ([1.0] * 3, [math.nan] * 3):

@@ -22,7 +22,6 @@ from gpustump import (
     Member,
     StumpBoostingRegressor,
     StumpEnsemble,
-    boost,
 )
 from gpustump.theory import (
     class_margins,
@@ -50,13 +49,6 @@ def _decimals():
         yield
 
 
-def noisy_data(seed: int = 0, n_samples: int = 120):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n_samples, 3))
-    y = np.where(X[:, 0] * X[:, 1] + rng.normal(scale=0.5, size=n_samples) > 0, 1, -1)
-    return X, y, rng.uniform(0.1, 3.0, size=n_samples)
-
-
 # Bounds on the training error
 
 
@@ -79,20 +71,6 @@ def test_training_bounds_with_votes_are_products_of_normalisers(pairs):
 
 
 @given(ERRORS)
-def test_the_votes_of_adaboost_give_the_least_bound(errors):
-    votes = [0.5 * math.log((1 - e) / e) for e in errors]
-    least = training_bounds(errors)
-    np.testing.assert_allclose(training_bounds(errors, votes), least, rtol=1e-12)
-    others = training_bounds(errors, [vote + 0.1 for vote in votes])
-    assert (others >= least).all()
-
-
-@given(st.lists(st.floats(0, 1, exclude_max=True), max_size=30))
-def test_edge_bounds_are_never_below_training_bounds(errors):
-    assert (edge_bounds(errors) >= training_bounds(errors) * (1 - 1e-13)).all()
-
-
-@given(ERRORS)
 def test_edge_bounds_are_exponentials_of_squared_edges(errors):
     squares = Fraction(0)
     for error, bound in zip(errors, edge_bounds(errors), strict=True):
@@ -108,27 +86,7 @@ def test_bounds_of_stumps_without_error_and_of_large_votes_are_numbers():
     assert found.tolist() == [0.0, math.inf, math.inf]
 
 
-@pytest.mark.parametrize("learning_rate", [1.0, 1.7])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_bounds_are_those_of_a_boosting_run_and_hold_in_it(learning_rate: float, weighted: bool):
-    X, y, w = noisy_data()
-    rounds = list(boost(X, y, w if weighted else None, learning_rate=learning_rate, n_rounds=40))
-    errors, votes = [r.error for r in rounds], [r.vote for r in rounds]
-    reported = [r.training_bound for r in rounds]
-    np.testing.assert_allclose(training_bounds(errors, votes), reported, rtol=1e-12)
-    if learning_rate == 1.0:
-        np.testing.assert_allclose(training_bounds(errors), reported, rtol=1e-12)
-    assert (np.asarray([r.training_error for r in rounds]) <= training_bounds(errors, votes)).all()
-
-
 # Margins
-
-
-def test_the_share_at_zero_is_the_training_error():
-    X, y, w = noisy_data(n_samples=60)
-    boosting = boost(X, y, w, n_rounds=8)
-    errors = [record.training_error for record in boosting]
-    assert share_below(normalised_margins(boosting.model, X, y), 0.0, w) == errors[-1]
 
 
 @settings(max_examples=50)

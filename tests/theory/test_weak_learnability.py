@@ -82,18 +82,6 @@ def test_boosting_learns_every_interval_function_with_edges_of_a_sixth(n_samples
     assert rounds[-1].training_error == 0.0
 
 
-@given(st.integers(0, 2**32 - 1), st.integers(1, 6))
-def test_no_stump_has_an_edge_on_the_product_of_two_features(seed: int, n_each: int):
-    """With as many samples in each quadrant as there are values; products have every edge."""
-    side = np.random.default_rng(seed).random(n_each) + 0.01
-    line = np.concatenate([-side, side])
-    X = np.stack(np.meshgrid(line, line), axis=-1).reshape(-1, 2)
-    y = np.where(X[:, 0] * X[:, 1] > 0, 1, -1)
-    assert fit_stump(X, y).error == 0.5
-    first, second = (np.where(column > 0, 1, -1) for column in X.T)
-    assert (first * second == y).all()
-
-
 # Functions
 
 
