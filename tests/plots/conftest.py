@@ -1,7 +1,4 @@
-"""Data and classifiers that several pictures are drawn of.
-
-Without Matplotlib, tests of pictures are skipped. Figures are closed for all tests alike.
-"""
+"""Data and classifiers that several pictures are drawn of."""
 
 from __future__ import annotations
 
@@ -10,11 +7,6 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_wine
 
 from gpustump import AdaBoostClassifier
-
-
-@pytest.fixture(autouse=True)
-def pictures_can_be_drawn():
-    pytest.importorskip("matplotlib")
 
 
 @pytest.fixture(scope="session")

@@ -12,13 +12,7 @@ from made_up_models import member as made_up
 from made_up_models import region_model, rows
 from numpy.testing import assert_allclose
 
-from gpustump import (
-    LogitBoostClassifier,
-    Member,
-    RegionMember,
-    Stump,
-    StumpEnsemble,
-)
+from gpustump import LogitBoostClassifier, Member, RegionMember, Stump, StumpEnsemble
 from gpustump.theory import class_margins, normalised_margins
 from gpustump.theory.margins import _votes_of_pairs
 

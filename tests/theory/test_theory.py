@@ -18,11 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpustump import (
-    Member,
-    StumpBoostingRegressor,
-    StumpEnsemble,
-)
+from gpustump import Member, StumpBoostingRegressor, StumpEnsemble
 from gpustump.theory import (
     class_margins,
     edge_bounds,
