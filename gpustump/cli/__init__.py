@@ -13,7 +13,6 @@ shown.
     columns/    from tables to features, target, weights and offsets
     summary/    what the commands print
     write/      the files that the commands write
-    checkpoint  `train --checkpoint`: training that may be interrupted
     errors      errors that the user can mend, as messages of one line
     wording     names, values and counts as messages show them
 
