@@ -109,15 +109,6 @@ def read(path: str | PathLike[str], make: Callable[..., StumpEnsemble]) -> Stump
     return model
 
 
-@contextlib.contextmanager
-def _naming(part: str) -> Iterator[None]:
-    """Let errors say which part of a document they are about."""
-    try:
-        yield
-    except WRONG as error:
-        raise ValueError(f"{part}: {reason_of(error)}") from error
-
-
 def _model(model: StumpEnsemble) -> dict[str, Any]:
     """The part that the digest covers; rows have those fields that the hypotheses need."""
     first, has_pairs = model.members[0], bool(model.pairs or model.moved)
@@ -201,19 +192,6 @@ def _members_of(name: str, rows: Any, constants: Any, fields: Any) -> tuple[Any,
     return tuple(found)
 
 
-def _check_as_written(document: Mapping[str, Any], model: StumpEnsemble) -> None:
-    """Refuse a document that is not what `write` makes of the model in it.
-
-    Unknown parts besides the model are ignored, as later versions may add some. Packed numbers are
-    not compared: other builds of zlib may pack them in another way.
-    """
-    own = _model(model)
-    if sha256(_model_text(own).canonical()) != document["digest"]:
-        refuse_others("model", document["model"], own)
-    for name, part in model_file.as_read(_other_parts(model)).items():
-        refuse_others(name, document[name], part)
-
-
 def _check_parts(document: Mapping[str, Any]) -> None:
     """Check those parts that a model does not check: numbers, labels, names and details."""
     model = document["model"]
@@ -226,22 +204,6 @@ def _check_parts(document: Mapping[str, Any]) -> None:
     if type(document["details"]) is not dict:
         raise ValueError(f"details must be an object; got {shown(document['details'])}.")
     _check_details(document["details"])
-
-
-def _check_numbers(model: StumpEnsemble) -> None:
-    """Check that scores are exact, and that pairs have the bins and numbers that they need."""
-    is_quantity = model.link == "identity"
-    for name, members in (("members", model.members), ("moved", model.moved)):
-        for place, member in enumerate(members):
-            with _naming(f"{name}[{place}]"):
-                check_member(member, is_quantity=is_quantity)
-    if model.bags is not None and not is_quantity:
-        check_votes("bags: constants", model.bags.constants)
-    for place, pair in enumerate(model.pairs):
-        with _naming(f"pairs[{place}]"):
-            model_pairs.check_pair(pair, model.n_bags)
-            if not is_quantity:
-                check_votes("values", pair.values)
 
 
 def _check_n_features(document: Mapping[str, Any]) -> None:
@@ -269,3 +231,41 @@ def _check_details(value: Any, levels: int = DEEPEST_DETAILS) -> None:
         value = [*value, *value.values()]
     for inner in value if isinstance(value, list) else ():
         _check_details(inner, levels - 1)
+
+
+def _check_numbers(model: StumpEnsemble) -> None:
+    """Check that scores are exact, and that pairs have the bins and numbers that they need."""
+    is_quantity = model.link == "identity"
+    for name, members in (("members", model.members), ("moved", model.moved)):
+        for place, member in enumerate(members):
+            with _naming(f"{name}[{place}]"):
+                check_member(member, is_quantity=is_quantity)
+    if model.bags is not None and not is_quantity:
+        check_votes("bags: constants", model.bags.constants)
+    for place, pair in enumerate(model.pairs):
+        with _naming(f"pairs[{place}]"):
+            model_pairs.check_pair(pair, model.n_bags)
+            if not is_quantity:
+                check_votes("values", pair.values)
+
+
+def _check_as_written(document: Mapping[str, Any], model: StumpEnsemble) -> None:
+    """Refuse a document that is not what `write` makes of the model in it.
+
+    Unknown parts besides the model are ignored, as later versions may add some. Packed numbers are
+    not compared: other builds of zlib may pack them in another way.
+    """
+    own = _model(model)
+    if sha256(_model_text(own).canonical()) != document["digest"]:
+        refuse_others("model", document["model"], own)
+    for name, part in model_file.as_read(_other_parts(model)).items():
+        refuse_others(name, document[name], part)
+
+
+@contextlib.contextmanager
+def _naming(part: str) -> Iterator[None]:
+    """Let errors say which part of a document they are about."""
+    try:
+        yield
+    except WRONG as error:
+        raise ValueError(f"{part}: {reason_of(error)}") from error
