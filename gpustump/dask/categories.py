@@ -84,7 +84,11 @@ def numbered(
         If a column that is not categorical holds something other than numbers.
     """
     columns = list(enumerate(frame.columns))
-    own = {j: _numbers_of(column) for j, column in columns if _is_numbered(column, j, asked)}
+    own = {
+        j: _numbers_of(column)
+        for j, column in columns
+        if is_of_categories(column) and (asked == "from_dtype" or j in asked)
+    }
     others = [column for j, column in columns if j not in own]
     refuse_all_but_numbers(others, frame.source)
     categories = {j: values for j, (_, values) in own.items()}
@@ -217,10 +221,6 @@ def warn_of_unseen(
         assert encoding is not None  # without one no category is unknown
         text = unseen_text(encoding.origin(feature).column.name, unseen)
         warnings.warn(f"{name}: {text}", stacklevel=caller_level())
-
-
-def _is_numbered(column: Column, place: int, asked: Asked) -> bool:
-    return is_of_categories(column) and (asked == "from_dtype" or place in asked)
 
 
 def _numbers_of(column: Column) -> tuple[np.ndarray, np.ndarray]:

@@ -349,13 +349,13 @@ class StumpEstimator(BaseEstimator):
             raise ValueError(f"{error} {way}") from error
 
     def _learn_categories(self, X: Array, frame: ColumnTable | None) -> None:
-        """Note which features of a training table are categorical, and check their values."""
-        names = vars(self).get("feature_names_in_")
+        """Note which features of a training table are categorical; of a frame that is known."""
+        categories = self._categories
         if frame is None:
-            asked = self.categorical_features
-            self._categories = Categories(asked, chosen(asked, X.shape[1], names))
-            refuse_sparse_categories(X, self._categories, names)
-        self._note_categories(self._categories, X.shape[1])
+            asked, names = self.categorical_features, vars(self).get("feature_names_in_")
+            categories = Categories(asked, chosen(asked, X.shape[1], names))
+            refuse_sparse_categories(X, categories, names)
+        self._note_categories(categories, X.shape[1])
 
     def _note_categories(self, categories: Categories, n_features: int) -> None:
         """Note which features are categorical."""

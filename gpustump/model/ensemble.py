@@ -129,7 +129,7 @@ class StumpEnsemble:
 
     def __post_init__(self) -> None:
         _check_members(self.members, len(self.classes))
-        _check_link(self.link, self)
+        _check_link(self)
         if self.feature_names is not None and len(self.feature_names) != self.n_features:
             raise ValueError(
                 f"feature_names must name {self.n_features} features; got "
@@ -1340,7 +1340,8 @@ def _check_members(members: Sequence[AnyMember], n_classes: int) -> None:
         )
 
 
-def _check_link(link: Link, model: StumpEnsemble) -> None:
+def _check_link(model: StumpEnsemble) -> None:
+    link = model.link
     if link not in LINKS:
         raise ValueError(f"link must be 'logistic', 'softmax', 'identity' or 'log'; got {link!r}.")
     if model.is_regression != (not model.classes):
