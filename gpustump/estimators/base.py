@@ -541,12 +541,6 @@ def _attributes(learner: StumpEstimator, learnt: Learnt, settings: Settings) -> 
     )
 
 
-def _checked_output(name: str) -> str:
-    if name not in ("default", "pandas", "polars"):
-        raise ValueError(f"transform must be 'default', 'pandas' or 'polars'; got {name!r}.")
-    return name
-
-
 def _model_of(
     trained: Sequence[Trained],
     target: TargetDomain,
@@ -576,3 +570,9 @@ def _model_of(
         moved=() if pairs is None else pairs.moved,
         details={} if encoding is None else {"encoding": encoding.as_details()},
     )
+
+
+def _checked_output(name: str) -> str:
+    if name not in ("default", "pandas", "polars"):
+        raise ValueError(f"transform must be 'default', 'pandas' or 'polars'; got {name!r}.")
+    return name
