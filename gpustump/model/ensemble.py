@@ -26,7 +26,7 @@ from gpustump.data.readable import caller_level, counted, listed
 from gpustump.data.tables import check_table
 from gpustump.data.weights import check_weights
 from gpustump.learners.kinds import OfCategories
-from gpustump.learners.pair_table import PairTable as PairTable
+from gpustump.learners.pair_table import PairTable
 from gpustump.learners.step_table import Categories, CategoryTable, StepTable
 from gpustump.model import classes, document, explanation, summary
 from gpustump.model.additive import AdditiveModel, is_constant
@@ -42,9 +42,7 @@ from gpustump.model.encoding import (
     unseen_numbers,
     unseen_text,
 )
-from gpustump.model.members import AnyMember, Members, added_up
-from gpustump.model.members import Member as Member
-from gpustump.model.members import RegionMember as RegionMember
+from gpustump.model.members import AnyMember, Member, Members, RegionMember, added_up
 from gpustump.model.pairs import check_pairs, with_moved
 
 INTERCEPT = "(intercept)"

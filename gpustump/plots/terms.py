@@ -23,7 +23,7 @@ from gpustump.model.columns import CATEGORY, Column, columns_of
 from gpustump.model.ensemble import Label, StumpEnsemble
 from gpustump.model.explanation import step_table_of
 from gpustump.plots import style
-from gpustump.theory.arguments import weights_of as weights_of
+from gpustump.theory.arguments import weights_of
 
 PREDICTIONS = {"identity": "prediction", "log": "log of the prediction"}
 """What the score of a quantity is called, by the model's link."""
