@@ -77,11 +77,6 @@ def loss_of(arguments: argparse.Namespace, *, is_quantity: bool | None = None) -
         _refuse("--glass-box takes no --loss exponential and no --votes")
     if loss is None:
         loss = "logistic" if arguments.glass_box else "exponential"
-    _refuse_undefined(arguments, loss)
-    return loss
-
-
-def _refuse_undefined(arguments: argparse.Namespace, loss: Loss) -> None:
     for name in _OF_CLASSES:
         if loss in QUANTITY_LOSSES and getattr(arguments, name) is not None:
             option = "balanced" if name == "class_weight" else name.replace("_", "-")
@@ -90,9 +85,10 @@ def _refuse_undefined(arguments: argparse.Namespace, loss: Loss) -> None:
         _refuse(
             "--votes is for --loss exponential; with --loss logistic, regions vote Newton steps"
         )
-    for option in ("l2", "smoothing_rounds", "interactions"):
-        if loss == "exponential" and getattr(arguments, option) is not None:
-            _refuse(f"--{option.replace('_', '-')} is for --loss logistic, and for quantities")
+    for name in ("l2", "smoothing_rounds", "interactions"):
+        if loss == "exponential" and getattr(arguments, name) is not None:
+            _refuse(f"--{name.replace('_', '-')} is for --loss logistic, and for quantities")
+    return loss
 
 
 def estimator_of(arguments: argparse.Namespace, loss: Loss, **more: Any) -> BoostedEstimator:

@@ -173,7 +173,16 @@ class StumpEstimator(BaseEstimator):
         parts = self.model_.explain(table)
         if arrays.library_name(table) != "numpy":
             return parts
-        return self._as_set(parts.reshape(len(parts), -1), parts, getattr(X, "index", None))
+        chosen = getattr(self, "_sklearn_output_config", {}).get("transform")
+        output = _checked_output(chosen or get_config()["transform_output"])
+        if output == "default":
+            return parts
+        flat, names = parts.reshape(len(parts), -1), list(self.model_.contribution_names)
+        if output == "polars":
+            return importlib.import_module("polars").DataFrame(flat, schema=names)
+        pandas, index = importlib.import_module("pandas"), getattr(X, "index", None)
+        is_index = isinstance(index, pandas.Index)  # that of a list is a method
+        return pandas.DataFrame(flat, columns=names, index=index if is_index else None)
 
     def set_output(self, *, transform: str | None = None) -> StumpEstimator:
         """Choose whether `explain` gives arrays or frames.
@@ -205,19 +214,6 @@ class StumpEstimator(BaseEstimator):
                 "transform": _checked_output(transform)
             }  # `clone` keeps it
         return self
-
-    def _as_set(self, flat: np.ndarray, parts: np.ndarray, index: Any) -> Any:
-        """Contributions (n_samples, n_columns) as a frame, if one is asked for; else `parts`."""
-        chosen = getattr(self, "_sklearn_output_config", {}).get("transform")
-        output = _checked_output(chosen or get_config()["transform_output"])
-        names = list(self.model_.contribution_names)
-        if output == "pandas":
-            pandas = importlib.import_module("pandas")
-            is_index = isinstance(index, pandas.Index)
-            return pandas.DataFrame(flat, columns=names, index=index if is_index else None)
-        if output == "polars":
-            return importlib.import_module("polars").DataFrame(flat, schema=names)
-        return parts
 
     def shape_function(self, feature: int | str, *, label: Any = None) -> StepTable | CategoryTable:
         """What a feature adds to the score, as a step function of its value.

@@ -194,20 +194,7 @@ def _members_of(name: str, rows: Any, constants: Any, fields: Any) -> tuple[Any,
 
 def _check_parts(document: Mapping[str, Any]) -> None:
     """Check those parts that a model does not check: numbers, labels, names and details."""
-    model = document["model"]
-    _check_n_features(document)
-    if model.get("link") not in QUANTITY_LINKS:
-        check_classes(model["classes"])
-    for place, name in enumerate(document["feature_names"] or ()):
-        if not is_text(name):
-            raise ValueError(f"feature_names[{place}] must be text; got {shown(name)}.")
-    if type(document["details"]) is not dict:
-        raise ValueError(f"details must be an object; got {shown(document['details'])}.")
-    _check_details(document["details"])
-
-
-def _check_n_features(document: Mapping[str, Any]) -> None:
-    n_features = document["model"]["n_features"]
+    model, n_features = document["model"], document["model"]["n_features"]
     if type(n_features) is not int or not 1 <= n_features < 2**63:
         raise ValueError(
             f"n_features must be a whole number from 1 to 2**63 - 1; got {shown(n_features)}."
@@ -219,6 +206,14 @@ def _check_n_features(document: Mapping[str, Any]) -> None:
             f"missing_learnt list every feature; got {n_features}. Give the model "
             "feature_names."
         )
+    if model.get("link") not in QUANTITY_LINKS:
+        check_classes(model["classes"])
+    for place, name in enumerate(document["feature_names"] or ()):
+        if not is_text(name):
+            raise ValueError(f"feature_names[{place}] must be text; got {shown(name)}.")
+    if type(document["details"]) is not dict:
+        raise ValueError(f"details must be an object; got {shown(document['details'])}.")
+    _check_details(document["details"])
 
 
 def _check_details(value: Any, levels: int = DEEPEST_DETAILS) -> None:

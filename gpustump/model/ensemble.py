@@ -869,17 +869,17 @@ class StumpEnsemble:
         """
         if self.bags is None:
             return ()
-        return tuple(self._bag(number) for number in range(self.bags.n_bags))
-
-    def _bag(self, bag: int) -> StumpEnsemble:
-        assert self.bags is not None
-        members: Any = tuple(
-            self.bags.member_of(member, number, bag) for number, member in enumerate(self.members)
-        )
-        pairs = tuple(pair.of_bag(bag) for pair in self.pairs)
-        model = replace(self, members=members, bags=None, pairs=pairs)
-        vars(model)["_numbers"] = self._numbers  # what any bag was trained on is no unknown value
-        return model
+        found = []
+        for bag in range(self.bags.n_bags):
+            members: Any = tuple(
+                self.bags.member_of(member, number, bag)
+                for number, member in enumerate(self.members)
+            )
+            pairs = tuple(pair.of_bag(bag) for pair in self.pairs)
+            model = replace(self, members=members, bags=None, pairs=pairs)
+            vars(model)["_numbers"] = self._numbers  # what any bag was trained on is known
+            found.append(model)
+        return tuple(found)
 
     def predict_proba_interval(
         self, X: Array, coverage: float = 0.9, *, known_scores: Array | None = None
