@@ -13,7 +13,6 @@ shown.
     columns/    from tables to features, target, weights and offsets
     summary/    what the commands print
     write/      the files that the commands write
-    checkpoint  `train --checkpoint`: training that may be interrupted
     errors      errors that the user can mend, as messages of one line
     wording     names, values and counts as messages show them
 
@@ -118,26 +117,6 @@ def _reported(argv: Sequence[str]) -> int:
         return WRONG_INPUT
 
 
-def _interrupted(error: KeyboardInterrupt) -> int:
-    tell(str(error) if isinstance(error, ToldInterrupt) else "interrupted")
-    return INTERRUPTED
-
-
-def _say_no_more_at_exit() -> None:
-    """Discard what Python writes to stderr at exit, where memory may be short again."""
-    with contextlib.suppress(OSError, ValueError, MemoryError):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        atexit.register(os.dup2, nowhere, sys.stderr.fileno())
-
-
-def _abandon_output() -> None:
-    """Discard what stdout could not take; otherwise Python would try again, and fail, at exit."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
 def _run(argv: Sequence[str]) -> int:
     try:
         arguments = parse(argv)
@@ -151,3 +130,23 @@ def _run(argv: Sequence[str]) -> int:
     finally:
         if sys.exc_info()[0] is not KeyboardInterrupt:
             sys.stdout.flush()  # now, while an error can still be reported
+
+
+def _interrupted(error: KeyboardInterrupt) -> int:
+    tell(str(error) if isinstance(error, ToldInterrupt) else "interrupted")
+    return INTERRUPTED
+
+
+def _abandon_output() -> None:
+    """Discard what stdout could not take; otherwise Python would try again, and fail, at exit."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _say_no_more_at_exit() -> None:
+    """Discard what Python writes to stderr at exit, where memory may be short again."""
+    with contextlib.suppress(OSError, ValueError, MemoryError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        atexit.register(os.dup2, nowhere, sys.stderr.fileno())

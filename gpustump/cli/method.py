@@ -77,7 +77,17 @@ def loss_of(arguments: argparse.Namespace, *, is_quantity: bool | None = None) -
         _refuse("--glass-box takes no --loss exponential and no --votes")
     if loss is None:
         loss = "logistic" if arguments.glass_box else "exponential"
-    _refuse_undefined(arguments, loss)
+    for name in _OF_CLASSES:
+        if loss in QUANTITY_LOSSES and getattr(arguments, name) is not None:
+            option = "balanced" if name == "class_weight" else name.replace("_", "-")
+            _refuse(f"--{option} is for classes, not for --loss {loss}")
+    if loss == "logistic" and arguments.votes is not None:
+        _refuse(
+            "--votes is for --loss exponential; with --loss logistic, regions vote Newton steps"
+        )
+    for name in ("l2", "smoothing_rounds", "interactions"):
+        if loss == "exponential" and getattr(arguments, name) is not None:
+            _refuse(f"--{name.replace('_', '-')} is for --loss logistic, and for quantities")
     return loss
 
 
@@ -97,20 +107,6 @@ def estimator_of(arguments: argparse.Namespace, loss: Loss, **more: Any) -> Boos
     if arguments.glass_box:
         return estimators.GlassBoxRegressor(loss=loss, **more)
     return estimators.StumpBoostingRegressor(loss=loss, **more)
-
-
-def _refuse_undefined(arguments: argparse.Namespace, loss: Loss) -> None:
-    for name in _OF_CLASSES:
-        if loss in QUANTITY_LOSSES and getattr(arguments, name) is not None:
-            option = "balanced" if name == "class_weight" else name.replace("_", "-")
-            _refuse(f"--{option} is for classes, not for --loss {loss}")
-    if loss == "logistic" and arguments.votes is not None:
-        _refuse(
-            "--votes is for --loss exponential; with --loss logistic, regions vote Newton steps"
-        )
-    for option in ("l2", "smoothing_rounds", "interactions"):
-        if loss == "exponential" and getattr(arguments, option) is not None:
-            _refuse(f"--{option.replace('_', '-')} is for --loss logistic, and for quantities")
 
 
 def resources(arguments: argparse.Namespace) -> dict[str, Any]:

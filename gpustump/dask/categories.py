@@ -84,7 +84,11 @@ def numbered(
         If a column that is not categorical holds something other than numbers.
     """
     columns = list(enumerate(frame.columns))
-    own = {j: _numbers_of(column) for j, column in columns if _is_numbered(column, j, asked)}
+    own = {
+        j: _numbers_of(column)
+        for j, column in columns
+        if is_of_categories(column) and (asked == "from_dtype" or j in asked)
+    }
     others = [column for j, column in columns if j not in own]
     refuse_all_but_numbers(others, frame.source)
     categories = {j: values for j, (_, values) in own.items()}
@@ -95,6 +99,27 @@ def numbered(
     for j, column in columns:
         X[:, j] = own[j][0] if j in own else column.numbers()
     return X, told, categories
+
+
+def _numbers_of(column: Column) -> tuple[np.ndarray, np.ndarray]:
+    """A column's numbers of categories, NaN where missing, and the categories, sorted."""
+    present = ~column.missing()
+    numbers = np.full(len(present), np.nan)
+    if not present.any():
+        return numbers, np.empty(0, dtype=str)
+    text = AsText(column) if column.kind in NUMERIC else column
+    labels = text.with_rows(present).labels()
+    values, numbers[present] = np.unique(labels, return_inverse=True)
+    return numbers, values
+
+
+def _told(column: Column, values: np.ndarray | None) -> ToldColumn:
+    """The report on a column with these categories (None if it was not numbered)."""
+    is_category = is_of_categories(column)
+    if values is None:
+        return ToldColumn(column.name, column.kind, is_category)
+    told = tuple(values[:_MOST_TOLD].tolist())
+    return ToldColumn(column.name, "text" if told else "empty", is_category, told)
 
 
 def renumber(values: np.ndarray, own: np.ndarray, numbers: Mapping[str, int]) -> Unseen | None:
@@ -144,6 +169,20 @@ def learnt(asked: Any, partitions: Sequence[Sequence[ToldColumn]], *, named: boo
     """
     columns: Any = tuple(_joined(own) for own in zip(*partitions, strict=True))
     return categories_of_frame(asked, ColumnTable("X", columns, 0, named))
+
+
+def _joined(columns: Sequence[ToldColumn]) -> ToldColumn:
+    """A column of all partitions, from the reports of each."""
+    name, kinds = columns[0].name, {own.kind for own in columns} - {"empty"}
+    if "text" in kinds and len(kinds) > 1:
+        raise ValueError(
+            f"X: column {quoted(name)} holds categories in some partitions and numbers in others. "
+            "Make it one type, for example with .astype(str)."
+        )
+    if "text" in kinds or (not kinds and any(own.is_category for own in columns)):
+        values = {value for own in columns for value in own.values}
+        return ToldColumn(name, "text" if values else "empty", True, tuple(sorted(values)))
+    return ToldColumn(name, "boolean" if kinds == {"boolean"} else "number", False)
 
 
 def refuse_other_kinds(known: Categories, columns: Sequence[ToldColumn], name: str) -> None:
@@ -217,42 +256,3 @@ def warn_of_unseen(
         assert encoding is not None  # without one no category is unknown
         text = unseen_text(encoding.origin(feature).column.name, unseen)
         warnings.warn(f"{name}: {text}", stacklevel=caller_level())
-
-
-def _is_numbered(column: Column, place: int, asked: Asked) -> bool:
-    return is_of_categories(column) and (asked == "from_dtype" or place in asked)
-
-
-def _numbers_of(column: Column) -> tuple[np.ndarray, np.ndarray]:
-    """A column's numbers of categories, NaN where missing, and the categories, sorted."""
-    present = ~column.missing()
-    numbers = np.full(len(present), np.nan)
-    if not present.any():
-        return numbers, np.empty(0, dtype=str)
-    text = AsText(column) if column.kind in NUMERIC else column
-    labels = text.with_rows(present).labels()
-    values, numbers[present] = np.unique(labels, return_inverse=True)
-    return numbers, values
-
-
-def _told(column: Column, values: np.ndarray | None) -> ToldColumn:
-    """The report on a column with these categories (None if it was not numbered)."""
-    is_category = is_of_categories(column)
-    if values is None:
-        return ToldColumn(column.name, column.kind, is_category)
-    told = tuple(values[:_MOST_TOLD].tolist())
-    return ToldColumn(column.name, "text" if told else "empty", is_category, told)
-
-
-def _joined(columns: Sequence[ToldColumn]) -> ToldColumn:
-    """A column of all partitions, from the reports of each."""
-    name, kinds = columns[0].name, {own.kind for own in columns} - {"empty"}
-    if "text" in kinds and len(kinds) > 1:
-        raise ValueError(
-            f"X: column {quoted(name)} holds categories in some partitions and numbers in others. "
-            "Make it one type, for example with .astype(str)."
-        )
-    if "text" in kinds or (not kinds and any(own.is_category for own in columns)):
-        values = {value for own in columns for value in own.values}
-        return ToldColumn(name, "text" if values else "empty", True, tuple(sorted(values)))
-    return ToldColumn(name, "boolean" if kinds == {"boolean"} else "number", False)

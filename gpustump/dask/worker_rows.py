@@ -205,7 +205,17 @@ class WorkerRows:
             The distinct labels of all partitions, sorted (None for a quantity), and the number of
             the first row.
         """
-        return {number: _leaves(self._parts[number], *own) for number, own in known.items()}
+        found = {}
+        for number, (labels, first_row) in known.items():
+            rows = self._parts[number]
+            weights, numbers = rows.weights, rows.all_labels
+            if rows.rows is not None:
+                weights = np.zeros(len(rows.all_labels))
+                weights[rows.rows] = rows.weights
+            if labels is not None:
+                numbers = np.searchsorted(labels, rows.all_labels)
+            found[number] = leaves_of(rows.values.T, numbers, weights, first_row)
+        return found
 
     def weigh_labels(
         self, n_trained: int, labels: np.ndarray, factors: np.ndarray
@@ -214,10 +224,24 @@ class WorkerRows:
 
         Samples whose weight becomes zero take no part any more. Returns, for each partition, the
         distinct labels of those that are left.
+
+        Raises
+        ------
+        ValueError
+            If a product is infinite.
         """
         trained = [rows for number, rows in self._parts.items() if number < n_trained]
         for rows in trained:
-            _weigh(rows, factors[np.searchsorted(labels, rows.labels)])
+            with np.errstate(over="ignore", under="ignore"):  # both are looked for below
+                product = rows.weights * factors[np.searchsorted(labels, rows.labels)]
+            if not product.any():
+                nothing = np.empty(0, dtype=np.int64)  # only a whole table of zeros is refused
+                rows.labels, rows.weights, rows.rows = rows.labels[:0], product[:0], nothing
+                continue
+            rows.weights, left = check_weights(product, product, PRODUCT)
+            if left is not None:
+                rows.labels = rows.labels[left]
+                rows.rows = left if rows.rows is None else rows.rows[left]
         return [np.unique(rows.labels) for rows in trained]
 
     def number_classes(self, classes: np.ndarray) -> None:
@@ -268,7 +292,14 @@ class WorkerRows:
         """
         self._kind = kind
         trained = sorted(number for number in self._parts if number < n_trained)
-        self._check_memory(sum(len(self._parts[own].weights) for own in trained), n_features)
+        n_samples = sum(len(self._parts[own].weights) for own in trained)
+        needed, limit = n_samples * (n_features * _ELEMENT_BYTES + _SAMPLE_BYTES), self._store.limit
+        if limit is not None and needed > limit:
+            raise WorkerMemoryError(
+                f"{n_samples} rows of {n_features} features need {readable_bytes(needed)} on one "
+                f"worker, with the values in files, but its memory limit is "
+                f"{readable_bytes(limit)}. Take more workers, or more memory for each."
+            )
         if watched_dtype is not None:
             watched = sorted(set(self._parts) - set(trained))
             self._watched = self._joined(watched, watched_dtype, n_features)
@@ -368,16 +399,6 @@ class WorkerRows:
         assert self._held_out is not None, "a share is taken first"
         return self._held_out
 
-    def _check_memory(self, n_samples: int, n_features: int) -> None:
-        limit = self._store.limit
-        needed = n_samples * (n_features * _ELEMENT_BYTES + _SAMPLE_BYTES)
-        if limit is not None and needed > limit:
-            raise WorkerMemoryError(
-                f"{n_samples} rows of {n_features} features need {readable_bytes(needed)} on one "
-                f"worker, with the values in files, but its memory limit is "
-                f"{readable_bytes(limit)}. Take more workers, or more memory for each."
-            )
-
     def _joined(self, numbers: Sequence[int], dtype: str, n_features: int) -> _Joined:
         """The samples of some partitions, whose own values are freed one after the other."""
         parts = [self._parts[number] for number in numbers]
@@ -464,32 +485,3 @@ class Watch:
     total: int
     n_samples: int
     is_quantity: bool = False
-
-
-def _weigh(rows: Rows, factors: np.ndarray) -> None:
-    """Multiply the weights of a partition's samples; those that become zero are dropped.
-
-    Raises
-    ------
-    ValueError
-        If a product is infinite.
-    """
-    with np.errstate(over="ignore", under="ignore"):  # both are looked for below
-        product = rows.weights * factors
-    if not product.any():
-        nothing = np.empty(0, dtype=np.int64)  # only a whole table of zeros is refused
-        rows.labels, rows.weights, rows.rows = rows.labels[:0], product[:0], nothing
-        return
-    rows.weights, left = check_weights(product, product, PRODUCT)
-    if left is not None:
-        rows.labels = rows.labels[left]
-        rows.rows = left if rows.rows is None else rows.rows[left]
-
-
-def _leaves(rows: Rows, classes: np.ndarray | None, first_row: int) -> Leaves:
-    weights = rows.weights
-    if rows.rows is not None:
-        weights = np.zeros(len(rows.all_labels))
-        weights[rows.rows] = rows.weights
-    numbers = rows.all_labels if classes is None else np.searchsorted(classes, rows.all_labels)
-    return leaves_of(rows.values.T, numbers, weights, first_row)

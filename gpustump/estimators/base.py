@@ -173,7 +173,16 @@ class StumpEstimator(BaseEstimator):
         parts = self.model_.explain(table)
         if arrays.library_name(table) != "numpy":
             return parts
-        return self._as_set(parts.reshape(len(parts), -1), parts, getattr(X, "index", None))
+        chosen = getattr(self, "_sklearn_output_config", {}).get("transform")
+        output = _checked_output(chosen or get_config()["transform_output"])
+        if output == "default":
+            return parts
+        flat, names = parts.reshape(len(parts), -1), list(self.model_.contribution_names)
+        if output == "polars":
+            return importlib.import_module("polars").DataFrame(flat, schema=names)
+        pandas, index = importlib.import_module("pandas"), getattr(X, "index", None)
+        is_index = isinstance(index, pandas.Index)  # that of a list is a method
+        return pandas.DataFrame(flat, columns=names, index=index if is_index else None)
 
     def set_output(self, *, transform: str | None = None) -> StumpEstimator:
         """Choose whether `explain` gives arrays or frames.
@@ -205,19 +214,6 @@ class StumpEstimator(BaseEstimator):
                 "transform": _checked_output(transform)
             }  # `clone` keeps it
         return self
-
-    def _as_set(self, flat: np.ndarray, parts: np.ndarray, index: Any) -> Any:
-        """Contributions (n_samples, n_columns) as a frame, if one is asked for; else `parts`."""
-        chosen = getattr(self, "_sklearn_output_config", {}).get("transform")
-        output = _checked_output(chosen or get_config()["transform_output"])
-        names = list(self.model_.contribution_names)
-        if output == "pandas":
-            pandas = importlib.import_module("pandas")
-            is_index = isinstance(index, pandas.Index)
-            return pandas.DataFrame(flat, columns=names, index=index if is_index else None)
-        if output == "polars":
-            return importlib.import_module("polars").DataFrame(flat, schema=names)
-        return parts
 
     def shape_function(self, feature: int | str, *, label: Any = None) -> StepTable | CategoryTable:
         """What a feature adds to the score, as a step function of its value.
@@ -349,13 +345,13 @@ class StumpEstimator(BaseEstimator):
             raise ValueError(f"{error} {way}") from error
 
     def _learn_categories(self, X: Array, frame: ColumnTable | None) -> None:
-        """Note which features of a training table are categorical, and check their values."""
-        names = vars(self).get("feature_names_in_")
+        """Note which features of a training table are categorical; of a frame that is known."""
+        categories = self._categories
         if frame is None:
-            asked = self.categorical_features
-            self._categories = Categories(asked, chosen(asked, X.shape[1], names))
-            refuse_sparse_categories(X, self._categories, names)
-        self._note_categories(self._categories, X.shape[1])
+            asked, names = self.categorical_features, vars(self).get("feature_names_in_")
+            categories = Categories(asked, chosen(asked, X.shape[1], names))
+            refuse_sparse_categories(X, categories, names)
+        self._note_categories(categories, X.shape[1])
 
     def _note_categories(self, categories: Categories, n_features: int) -> None:
         """Note which features are categorical."""
@@ -541,12 +537,6 @@ def _attributes(learner: StumpEstimator, learnt: Learnt, settings: Settings) -> 
     )
 
 
-def _checked_output(name: str) -> str:
-    if name not in ("default", "pandas", "polars"):
-        raise ValueError(f"transform must be 'default', 'pandas' or 'polars'; got {name!r}.")
-    return name
-
-
 def _model_of(
     trained: Sequence[Trained],
     target: TargetDomain,
@@ -576,3 +566,9 @@ def _model_of(
         moved=() if pairs is None else pairs.moved,
         details={} if encoding is None else {"encoding": encoding.as_details()},
     )
+
+
+def _checked_output(name: str) -> str:
+    if name not in ("default", "pandas", "polars"):
+        raise ValueError(f"transform must be 'default', 'pandas' or 'polars'; got {name!r}.")
+    return name

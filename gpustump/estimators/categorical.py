@@ -70,6 +70,25 @@ def categories_of_frame(categorical_features: Any, frame: ColumnTable) -> Catego
     return Categories(categorical_features, features, encoding)
 
 
+def _learnt(column: Column, place: int, *, is_categorical: bool) -> InputColumn:
+    """How a column becomes a feature."""
+    if not is_categorical or not is_of_categories(column):
+        kind = column.kind if column.kind in NUMERIC else "number"
+        return InputColumn(column.name, place, kind)
+    if column.kind in NUMERIC:
+        column = AsText(column)
+    values = [] if column.kind == "empty" else column.distinct()
+    if len(values) > MOST_CATEGORIES:
+        raise ValueError(
+            f"categorical feature {quoted(column.name)} has {len(values)} categories; there may be "
+            f"{MOST_CATEGORIES} at most. Put rare ones together, turn them into numbers that mean "
+            "something, for example with sklearn.preprocessing.TargetEncoder, or leave it out."
+        )
+    if all(map(is_plain_number, values)):
+        values = sorted(values, key=float)
+    return InputColumn(column.name, place, NUMBERED, tuple(values))
+
+
 def chosen(
     categorical_features: Any, n_features: int, names: Sequence[str] | None
 ) -> tuple[int, ...]:
@@ -197,27 +216,3 @@ def is_by_type(categorical_features: Any) -> bool:
 def is_of_categories(column: Column) -> bool:
     """Whether a column is text, or has the frame's own type for categories."""
     return column.kind == "text" or getattr(column, "is_category", False)
-
-
-def too_many_categories(name: str, how_many: object) -> ValueError:
-    """The error for a column with too many categories."""
-    return ValueError(
-        f"categorical feature {quoted(name)} has {how_many} categories; there may be "
-        f"{MOST_CATEGORIES} at most. Put rare ones together, turn them into numbers that mean "
-        "something, for example with sklearn.preprocessing.TargetEncoder, or leave it out."
-    )
-
-
-def _learnt(column: Column, place: int, *, is_categorical: bool) -> InputColumn:
-    """How a column becomes a feature."""
-    if not is_categorical or not is_of_categories(column):
-        kind = column.kind if column.kind in NUMERIC else "number"
-        return InputColumn(column.name, place, kind)
-    if column.kind in NUMERIC:
-        column = AsText(column)
-    values = [] if column.kind == "empty" else column.distinct()
-    if len(values) > MOST_CATEGORIES:
-        raise too_many_categories(column.name, len(values))
-    if all(map(is_plain_number, values)):
-        values = sorted(values, key=float)
-    return InputColumn(column.name, place, NUMBERED, tuple(values))

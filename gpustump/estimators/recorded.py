@@ -114,7 +114,8 @@ def record_of(
     reasons : sequence of str
         Why each run ended.
     """
-    cls = _recorded_class(type(estimator))
+    classes = _classes()
+    cls = next((own for own in type(estimator).__mro__ if own in classes), None)
     if cls is None:
         return None
     record: dict[str, Any] = {"name": cls.__name__, "parameters": _parameters(estimator, cls)}
@@ -226,12 +227,6 @@ def _classes() -> tuple[type, ...]:
     from gpustump import estimators
 
     return tuple(getattr(estimators, name) for name in estimators.__all__)
-
-
-def _recorded_class(own: type) -> type | None:
-    """The class of this package that an estimator's class is, or derives from."""
-    classes = _classes()
-    return next((cls for cls in own.__mro__ if cls in classes), None)
 
 
 def _parameters(estimator: Any, cls: type) -> dict[str, Any]:

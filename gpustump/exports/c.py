@@ -26,36 +26,6 @@ LOG_OF_LOGISTIC = "2.0 * fmin(score, 0.0) - log1p(exp(-2.0 * fabs(score)))"
 """The logarithm of 1 / (1 + exp(-2 F)) in C."""
 
 
-def comment(text: str) -> str:
-    """Text from a model, harmless in a // comment: ASCII, and no backslash at the end of a line."""
-    plain = text.encode("ascii", "backslashreplace").decode()
-    return plain.replace("??", "? ?").replace("/*", "/ *").replace("*/", "* /")
-
-
-def string(text: str) -> str:
-    """A string literal of the text in UTF-8."""
-    return '"' + "".join(map(_in_string, text.encode())) + '"'
-
-
-def _in_string(byte: int) -> str:
-    return chr(byte) if byte in _PLAIN else f"\\{byte:03o}"
-
-
-def number(value: float) -> str:
-    """A double literal of 17 digits: read in extended precision first, it is still the same."""
-    if math.isinf(value):
-        return "HUGE_VAL" if value > 0 else "-HUGE_VAL"
-    text = f"{value:.17g}"
-    return text if "." in text or "e" in text else f"{text}.0"
-
-
-def rows(texts: Sequence[str]) -> str:
-    """The lines of an initialiser, some values on each; 0 if there are none, as C requires one."""
-    found = list(texts) or ["0"]
-    lines = [", ".join(found[i : i + _PER_LINE]) for i in range(0, len(found), _PER_LINE)]
-    return ",\n    ".join(lines)
-
-
 def to_c(model: Any, name: str = "gpustump") -> str:
     """The model as one header of C99 without dependencies, which is valid C++11, too.
 
@@ -182,10 +152,6 @@ def _step_arrays(steps: Sequence[Steps], prefix: str, kind: str) -> dict[str, st
     }
 
 
-def _strings(texts: Sequence[str]) -> str:
-    return ",\n    ".join(map(string, texts))
-
-
 def _texts(tables: ExportTables) -> dict[str, str]:
     texts: list[str] = []
     codes: list[str] = []
@@ -200,3 +166,34 @@ def _texts(tables: ExportTables) -> dict[str, str]:
             texts += [text for text, _ in own]
             codes += ["NAN" if math.isnan(code) else number(code) for _, code in own]
     return {"codes": rows(codes), "cases": "\n".join(cases), "texts": _strings(texts) or "0"}
+
+
+def _strings(texts: Sequence[str]) -> str:
+    return ",\n    ".join(map(string, texts))
+
+
+def comment(text: str) -> str:
+    """Text from a model, harmless in a // comment: ASCII, and no backslash at the end of a line."""
+    plain = text.encode("ascii", "backslashreplace").decode()
+    return plain.replace("??", "? ?").replace("/*", "/ *").replace("*/", "* /")
+
+
+def string(text: str) -> str:
+    """A string literal of the text in UTF-8."""
+    escaped = (chr(byte) if byte in _PLAIN else f"\\{byte:03o}" for byte in text.encode())
+    return f'"{"".join(escaped)}"'
+
+
+def number(value: float) -> str:
+    """A double literal of 17 digits: read in extended precision first, it is still the same."""
+    if math.isinf(value):
+        return "HUGE_VAL" if value > 0 else "-HUGE_VAL"
+    text = f"{value:.17g}"
+    return text if "." in text or "e" in text else f"{text}.0"
+
+
+def rows(texts: Sequence[str]) -> str:
+    """The lines of an initialiser, some values on each; 0 if there are none, as C requires one."""
+    found = list(texts) or ["0"]
+    lines = [", ".join(found[i : i + _PER_LINE]) for i in range(0, len(found), _PER_LINE)]
+    return ",\n    ".join(lines)

@@ -86,6 +86,320 @@ DIALECTS = {
 """The dialects by the names that users give."""
 
 
+@dataclass(frozen=True)
+class _Query:
+    """What all parts of a query need: the model, the database's SQL, and the user's name."""
+
+    tables: ExportTables
+    dialect: Dialect
+    name: str
+
+    def output(self, kind: str, place: int | None = None) -> str:
+        """The name of a column of the result."""
+        return identifier(f"{self.name}_{kind}" + ("" if place is None else f"_{place}"))
+
+    @property
+    def scores(self) -> list[str]:
+        """The names of the scores."""
+        if self.tables.model.has_one_score:
+            return [self.output("score")]
+        return [self.output("score", place) for place in range(self.tables.model.n_outputs)]
+
+
+def to_sql(
+    model: Any,
+    dialect: str = "sqlite",
+    *,
+    table: str = "data",
+    name: str = "gpustump",
+    probabilities: bool | None = None,
+) -> str:
+    """The model as one SELECT, which gives every row of a table with its label and scores.
+
+    The result has all columns of the table, then `NAME_score` (two classes) or `NAME_score_0`,
+    `NAME_score_1`, ..., `NAME_label`, and `NAME_probability_0`, ...; of a quantity `NAME_score` and
+    `NAME_prediction`. If the table already has a column of one of these names, running the query is
+    an error. Scores are BIGINT, whole numbers of 2**-36 (of a quantity, of a power of two that the
+    first lines name), and exact. NULL counts as missing, and so does NaN where the database has it.
+
+    Parameters
+    ----------
+    model : StumpEnsemble, or a fitted estimator
+    dialect : "sqlite", "duckdb" or "postgresql"
+    table : str
+        The name of the table.
+    name : str
+        How the names of the new columns begin.
+    probabilities : bool, optional
+        Whether to compute them and, for counts and costs, predictions, which are exponentials, too.
+        By default they are computed except for SQLite, which may lack the function exp.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    TypeError
+        If model is neither a StumpEnsemble nor a fitted estimator, or a name is not text.
+    ValueError
+        If the dialect is none of the three, the database cannot hold a name, a label or a text of
+        the model, or the model has votes or labels that a model file cannot hold.
+
+    Examples
+    --------
+    >>> import sqlite3
+    >>> from gpustump import AdaBoostClassifier
+    >>> from gpustump.exports import to_sql
+    >>> clf = AdaBoostClassifier().fit([[1], [2], [3]], ["no", "yes", "yes"])
+    >>> base = sqlite3.connect(":memory:")
+    >>> _ = base.execute("CREATE TABLE data (x0 REAL)")
+    >>> _ = base.execute("INSERT INTO data VALUES (1.2), (2.9)")
+    >>> [(x, label) for x, score, label in base.execute(to_sql(clf))]
+    [(1.2, 'no'), (2.9, 'yes')]
+    >>> base.close()
+    """
+    if not is_text(dialect) or dialect not in DIALECTS:
+        raise ValueError(f"dialect must be {', '.join(DIALECTS)}; got {shown(dialect)}.")
+    spelling = DIALECTS[dialect]
+    for parameter, given in (("table", table), ("name", name)):
+        if not isinstance(given, str):
+            raise TypeError(f"{parameter} must be a str; got {shown(given)}.")
+    query = _Query(export_tables(model), spelling, name)
+    _check_names(query, table)
+    with_probabilities = not spelling.is_sqlite if probabilities is None else probabilities
+    lines = header_lines(query.tables, f"SQL of {spelling.name}", printable)
+    answers = _answers(query, with_exponentials=with_probabilities)
+    usage = _usage(query, [*answers][:1])
+    comment = "".join(f"-- {line}".rstrip() + "\n" for line in [*lines, "", *usage])
+    outer = ["scored.*", *(f"{own} AS {name}" for name, own in answers.items())]
+    inner = [f"{_score(query, output)} AS {own}" for output, own in enumerate(query.scores)]
+    separated = ",\n  "
+    return (
+        f"{comment}\nSELECT {separated.join(outer)}\nFROM (\n  SELECT given.*,\n    "
+        f"{f'{separated}  '.join(inner)}\n  FROM {identifier(table)} AS given\n"
+        f"{_refusal([*query.scores, *answers])}) AS scored\n"
+    )
+
+
+def _check_names(query: _Query, table: str) -> None:
+    """Refuse names that the database cannot tell apart, or cannot have."""
+    identifier(table)
+    longest = f"{query.name}_probability_{len(query.tables.classes)}"
+    identifier(longest)
+    if query.dialect.cut(longest) != longest:
+        raise ValueError(
+            f"name is too long: {query.dialect.name} cuts names after {query.dialect.longest} "
+            "bytes, so it would take the new columns for one."
+        )
+    known: dict[str, str] = {}
+    for column in query.tables.used:
+        identifier(column.name)
+        own = _folded(column.name, query.dialect)
+        if own in known:
+            raise ValueError(
+                f"{query.dialect.name} takes {quoted(known[own])} and {quoted(column.name)} for "
+                "one column; rename one of them and train again."
+            )
+        known[own] = column.name
+        if own.startswith(_folded(query.name, query.dialect) + "_"):
+            raise ValueError(
+                f"name must not begin the name of a column; {query.name!r} begins "
+                f"{quoted(column.name)}."
+            )
+
+
+def _folded(name: str, dialect: Dialect) -> str:
+    """A form that is the same for all names that the database takes for this one."""
+    return dialect.cut(name) if dialect.longest else name.lower()
+
+
+def _score(query: _Query, output: int) -> str:
+    """The sum of what all columns add to a score."""
+    start = query.tables.constant[output]
+    terms = []
+    for steps in query.tables.steps:
+        own = steps.of_output(output)
+        if own.is_constant:
+            start += int(own.units[0, 0])
+        else:
+            votes = list(map(str, own.units[:, 0].tolist()))
+            terms.append(f"CAST({_chosen(query, own, votes)} AS BIGINT)")
+    terms += [_cell(query, pair, output) for pair in query.tables.pairs]
+    return added([f"CAST({start} AS BIGINT)", *terms], "\n     ")
+
+
+def _cell(query: _Query, pair: PairSteps, output: int) -> str:
+    """What a pair of columns adds to a score.
+
+    The numbers in a row of its table, all of one width, are one text, from which the number in the
+    column is cut. A CASE with a branch for each cell would be many times as long, and slow to read.
+    """
+    units = [list(map(str, row)) for row in pair.units[..., output].tolist()]
+    width = 1 + max(len(unit) for row in units for unit in row)
+    rows = [f"'{''.join(unit.rjust(width) for unit in row)}'" for row in units]
+    starts = [str(1 + width * place) for place in range(len(units[0]))]
+    row = _chosen(query, pair.first, [rows[place] for place in pair.first.units[:, 0]])
+    start = _chosen(query, pair.second, [starts[place] for place in pair.second.units[:, 0]])
+    return f"CAST(substr({row},\n      {start}, {width}) AS BIGINT)"
+
+
+_TEXT_OF_TIME = {
+    "date": "date({})",
+    "datetime": "strftime('%Y-%m-%d %H:%M:%f', {}) || '000'",
+    "time": "strftime('%H:%M:%f', {}) || '000'",
+}
+"""How SQLite, which has no types for times, writes them as text that sorts as they do."""
+
+
+def _chosen(query: _Query, steps: Steps, results: Sequence[str]) -> str:
+    """The one of the results, of each step and of missing values, that a column's value has."""
+    column, dialect = query.tables.columns[steps.column], query.dialect
+    given = f"given.{identifier(column.name)}"
+    *of_steps, missing = results
+    if column.is_text:
+        return _chosen_by_text(column, steps, results, dialect)
+    is_missing, refused = f"{given} IS NULL", ""
+    if column.kind in TYPES_OF_TIME:
+        # Dates and times are compared as such: a threshold becomes the last one not after it.
+        ends = [moment(end, column, dialect) for end in steps.thresholds[:-1].tolist()]
+        value = f"CAST({given} AS {TYPES_OF_TIME[column.kind]})"
+        if dialect.is_sqlite:
+            value = _TEXT_OF_TIME[column.kind].format(given)
+            refused = f"typeof({given}) <> 'text' OR {value} IS NULL"
+    else:
+        ends = [number(end, dialect) for end in steps.thresholds.tolist()]
+        value = f"CAST({given} AS {NUMBER})"
+        if dialect.name == "PostgreSQL" and column.kind == "boolean":
+            value = f"CAST(CAST({given} AS INTEGER) AS {NUMBER})"
+        if dialect.is_sqlite:
+            refused = f"typeof({given}) IN ('text', 'blob')"
+        else:
+            is_missing += f" OR {value} = CAST('NaN' AS {NUMBER})"
+    found = stairs(lambda step: f"{value} <= {ends[step]}", of_steps)
+    others = [f"WHEN {refused} THEN NULL"] if refused else []
+    return case(f"WHEN {is_missing} THEN {missing}", *others, f"ELSE {found}")
+
+
+def _chosen_by_text(column: Column, steps: Steps, results: Sequence[str], dialect: Dialect) -> str:
+    """One branch for each value that has another result than an unknown value."""
+    given = f"given.{identifier(column.name)}"
+    value = f"CAST({given} AS TEXT){dialect.bytewise}"
+    codes = np.arange(-1.0, len(column.values))
+    unknown, *of_values = (results[step] for step in np.searchsorted(steps.thresholds, codes))
+    gone = [f"{value} = {text(word, dialect)}" for word in column.words]
+    is_missing = " OR ".join([f"{given} IS NULL", *gone])
+    branches = [
+        f"WHEN {value} = {text(known, dialect)} THEN {result}"
+        for known, result in zip(column.values, of_values, strict=True)
+        if result != unknown
+    ]
+    return case(f"WHEN {is_missing} THEN {results[-1]}", *branches, f"ELSE {unknown}")
+
+
+def _answers(query: _Query, *, with_exponentials: bool) -> dict[str, str]:
+    """What follows from the scores, by the names of the columns."""
+    if not query.tables.model.is_regression:
+        shares = _probabilities(query) if with_exponentials else []
+        of_shares = {query.output("probability", place): own for place, own in enumerate(shares)}
+        return {query.output("label"): _label(query)} | of_shares
+    unit = number(math.ldexp(1.0, query.tables.exponent), query.dialect)
+    prediction = f"CAST(scored.{query.scores[0]} AS {NUMBER}) * {unit}"
+    if query.tables.model.link == "log":
+        if not with_exponentials:
+            return {}
+        prediction = _exponential(query, prediction)
+    return {query.output("prediction"): prediction}
+
+
+def _label(query: _Query) -> str:
+    """The label of the first of the largest scores."""
+    labels = [_literal(label, query.dialect) for label in query.tables.classes]
+    scores = [f"scored.{score}" for score in query.scores]
+    if query.tables.model.is_binary:
+        # The score is named once, as SQLite copies it to wherever it is named.
+        no, yes = (boolean(value, query.dialect) for value in (False, True))
+        return f"CASE {scores[0]} > 0 WHEN {yes} THEN {labels[1]} WHEN {no} THEN {labels[0]} END"
+    branches = [f" WHEN {own} THEN {label}" for own, label in zip(scores, labels, strict=True)]
+    return f"CASE {largest(scores, query.dialect)}{''.join(branches)} END"
+
+
+def _literal(label: Label, dialect: Dialect) -> str:
+    if isinstance(label, bool):
+        return boolean(label, dialect)
+    if isinstance(label, str):
+        return text(label, dialect)
+    if isinstance(label, float):
+        return number(label, dialect)
+    if label >= 2**63:
+        raise ValueError(f"the label {label} is no BIGINT of SQL; export to another language.")
+    return f"CAST('{label}' AS BIGINT)"  # as text, since the digits of -2**63 alone are no BIGINT
+
+
+def _probabilities(query: _Query) -> list[str]:
+    """For two classes 1 / (1 + exp(2 F)) and 1 / (1 + exp(-2 F)); where exp is infinite, this is 0.
+
+    For more 1 / the sum of the other classes' shares of the class's own.
+    """
+    scores = [f"scored.{score}" for score in query.scores]
+    if query.tables.model.is_binary:
+        twice = _scaled(query, scores[0])
+        return [f"1e0 / (1e0 + {_exponential(query, sign + twice)})" for sign in ("", "-")]
+    share = _softmax_share if query.tables.model.link == "softmax" else _logistic_share
+    return [f"1e0 / ({added([share(query, other, own) for other in scores])})" for own in scores]
+
+
+def _softmax_share(query: _Query, other: str, own: str) -> str:
+    return "1e0" if other == own else _exponential(query, _scaled(query, f"({other} - {own})"))
+
+
+def _logistic_share(query: _Query, other: str, own: str) -> str:
+    """1 / (1 + exp(-2 F)) of another class, divided by that of this class."""
+    if other == own:
+        return "1e0"
+
+    def tail(score: str) -> str:
+        return f"(1e0 + {_exponential(query, f'-abs({_scaled(query, score)})')})"
+
+    def below(score: str) -> str:
+        return f"CASE WHEN {score} < 0 THEN {_scaled(query, score)} ELSE 0e0 END"
+
+    return f"{_exponential(query, f'{below(other)} - {below(own)}')} * {tail(own)} / {tail(other)}"
+
+
+def _scaled(query: _Query, score: str) -> str:
+    """Twice a score as a number."""
+    return f"CAST({score} AS {NUMBER}) / 34359738368e0"
+
+
+def _exponential(query: _Query, exponent: str) -> str:
+    """exp, kept from results that PostgreSQL refuses: too large, or too small."""
+    if query.dialect.name == "PostgreSQL":
+        exponent = f"greatest(-700e0, least(700e0, {exponent}))"
+    return f"exp({exponent})"
+
+
+def _refusal(names: list[str]) -> str:
+    """A join with one row, which is an error if the table has a column of the result already.
+
+    The names in its condition are ambiguous then. Without it, SQLite and DuckDB take the scores
+    that the table holds, of an older model perhaps, for those of this one.
+    """
+    made = ", ".join(f"0 AS {name}" for name in names)
+    return f"  JOIN (SELECT {made}) AS made\n    ON {added(names)} = 0\n"
+
+
+def _usage(query: _Query, answers: list[str]) -> list[str]:
+    names = [*query.scores[:3], *(["..."] if len(query.scores) > 3 else []), *answers]
+    why = "Thresholds are quotients: SQLite may read a decimal fraction wrong in the last bit."
+    return [
+        f"The result has the table's columns, {printable(', '.join(names))}.",
+        "NULL is missing. Add a WHERE at the end for some of the rows.",
+        "If the table has a column of one of these names, the JOIN makes it ambiguous: an error.",
+        *([why] if query.dialect.is_sqlite else []),
+    ]
+
+
 def identifier(name: str) -> str:
     """A name in double quotes.
 
@@ -230,6 +544,9 @@ def stairs(below: Callable[[int], str], results: Sequence[str]) -> str:
     return str(found)
 
 
+_NEW_LINE = "\n        "
+
+
 def case(*branches: str) -> str:
     """A CASE with a line for each branch."""
     return f"CASE\n        {_NEW_LINE.join(branches)} END"
@@ -250,320 +567,3 @@ def largest(values: Sequence[str], dialect: Dialect) -> str:
 
     (found,) = nested(values, _TERMS, joined)
     return str(found)
-
-
-_TEXT_OF_TIME = {
-    "date": "date({})",
-    "datetime": "strftime('%Y-%m-%d %H:%M:%f', {}) || '000'",
-    "time": "strftime('%H:%M:%f', {}) || '000'",
-}
-"""How SQLite, which has no types for times, writes them as text that sorts as they do."""
-
-
-_NEW_LINE = "\n        "
-
-
-@dataclass(frozen=True)
-class _Query:
-    """What all parts of a query need: the model, the database's SQL, and the user's name."""
-
-    tables: ExportTables
-    dialect: Dialect
-    name: str
-
-    def output(self, kind: str, place: int | None = None) -> str:
-        """The name of a column of the result."""
-        return identifier(f"{self.name}_{kind}" + ("" if place is None else f"_{place}"))
-
-    @property
-    def scores(self) -> list[str]:
-        """The names of the scores."""
-        if self.tables.model.has_one_score:
-            return [self.output("score")]
-        return [self.output("score", place) for place in range(self.tables.model.n_outputs)]
-
-
-def to_sql(
-    model: Any,
-    dialect: str = "sqlite",
-    *,
-    table: str = "data",
-    name: str = "gpustump",
-    probabilities: bool | None = None,
-) -> str:
-    """The model as one SELECT, which gives every row of a table with its label and scores.
-
-    The result has all columns of the table, then `NAME_score` (two classes) or `NAME_score_0`,
-    `NAME_score_1`, ..., `NAME_label`, and `NAME_probability_0`, ...; of a quantity `NAME_score` and
-    `NAME_prediction`. If the table already has a column of one of these names, running the query is
-    an error. Scores are BIGINT, whole numbers of 2**-36 (of a quantity, of a power of two that the
-    first lines name), and exact. NULL counts as missing, and so does NaN where the database has it.
-
-    Parameters
-    ----------
-    model : StumpEnsemble, or a fitted estimator
-    dialect : "sqlite", "duckdb" or "postgresql"
-    table : str
-        The name of the table.
-    name : str
-        How the names of the new columns begin.
-    probabilities : bool, optional
-        Whether to compute them and, for counts and costs, predictions, which are exponentials, too.
-        By default they are computed except for SQLite, which may lack the function exp.
-
-    Returns
-    -------
-    str
-
-    Raises
-    ------
-    TypeError
-        If model is neither a StumpEnsemble nor a fitted estimator, or a name is not text.
-    ValueError
-        If the dialect is none of the three, the database cannot hold a name, a label or a text of
-        the model, or the model has votes or labels that a model file cannot hold.
-
-    Examples
-    --------
-    >>> import sqlite3
-    >>> from gpustump import AdaBoostClassifier
-    >>> from gpustump.exports import to_sql
-    >>> clf = AdaBoostClassifier().fit([[1], [2], [3]], ["no", "yes", "yes"])
-    >>> base = sqlite3.connect(":memory:")
-    >>> _ = base.execute("CREATE TABLE data (x0 REAL)")
-    >>> _ = base.execute("INSERT INTO data VALUES (1.2), (2.9)")
-    >>> [(x, label) for x, score, label in base.execute(to_sql(clf))]
-    [(1.2, 'no'), (2.9, 'yes')]
-    >>> base.close()
-    """
-    if not is_text(dialect) or dialect not in DIALECTS:
-        raise ValueError(f"dialect must be {', '.join(DIALECTS)}; got {shown(dialect)}.")
-    spelling = DIALECTS[dialect]
-    for parameter, given in (("table", table), ("name", name)):
-        if not isinstance(given, str):
-            raise TypeError(f"{parameter} must be a str; got {shown(given)}.")
-    query = _Query(export_tables(model), spelling, name)
-    _check_names(query, table)
-    with_probabilities = not spelling.is_sqlite if probabilities is None else probabilities
-    lines = header_lines(query.tables, f"SQL of {spelling.name}", printable)
-    answers = _answers(query, with_exponentials=with_probabilities)
-    usage = _usage(query, [*answers][:1])
-    comment = "".join(f"-- {line}".rstrip() + "\n" for line in [*lines, "", *usage])
-    outer = ["scored.*", *(f"{own} AS {name}" for name, own in answers.items())]
-    inner = [f"{_score(query, output)} AS {own}" for output, own in enumerate(query.scores)]
-    separated = ",\n  "
-    return (
-        f"{comment}\nSELECT {separated.join(outer)}\nFROM (\n  SELECT given.*,\n    "
-        f"{f'{separated}  '.join(inner)}\n  FROM {identifier(table)} AS given\n"
-        f"{_refusal([*query.scores, *answers])}) AS scored\n"
-    )
-
-
-def _answers(query: _Query, *, with_exponentials: bool) -> dict[str, str]:
-    """What follows from the scores, by the names of the columns."""
-    if not query.tables.model.is_regression:
-        shares = _probabilities(query) if with_exponentials else []
-        of_shares = {query.output("probability", place): own for place, own in enumerate(shares)}
-        return {query.output("label"): _label(query)} | of_shares
-    unit = number(math.ldexp(1.0, query.tables.exponent), query.dialect)
-    prediction = f"CAST(scored.{query.scores[0]} AS {NUMBER}) * {unit}"
-    if query.tables.model.link == "log":
-        if not with_exponentials:
-            return {}
-        prediction = _exponential(query, prediction)
-    return {query.output("prediction"): prediction}
-
-
-def _refusal(names: list[str]) -> str:
-    """A join with one row, which is an error if the table has a column of the result already.
-
-    The names in its condition are ambiguous then. Without it, SQLite and DuckDB take the scores
-    that the table holds, of an older model perhaps, for those of this one.
-    """
-    made = ", ".join(f"0 AS {name}" for name in names)
-    return f"  JOIN (SELECT {made}) AS made\n    ON {added(names)} = 0\n"
-
-
-def _usage(query: _Query, answers: list[str]) -> list[str]:
-    names = [*query.scores[:3], *(["..."] if len(query.scores) > 3 else []), *answers]
-    why = "Thresholds are quotients: SQLite may read a decimal fraction wrong in the last bit."
-    return [
-        f"The result has the table's columns, {printable(', '.join(names))}.",
-        "NULL is missing. Add a WHERE at the end for some of the rows.",
-        "If the table has a column of one of these names, the JOIN makes it ambiguous: an error.",
-        *([why] if query.dialect.is_sqlite else []),
-    ]
-
-
-def _check_names(query: _Query, table: str) -> None:
-    """Refuse names that the database cannot tell apart, or cannot have."""
-    identifier(table)
-    longest = f"{query.name}_probability_{len(query.tables.classes)}"
-    identifier(longest)
-    if query.dialect.cut(longest) != longest:
-        raise ValueError(
-            f"name is too long: {query.dialect.name} cuts names after {query.dialect.longest} "
-            "bytes, so it would take the new columns for one."
-        )
-    known: dict[str, str] = {}
-    for column in query.tables.used:
-        identifier(column.name)
-        own = _folded(column.name, query.dialect)
-        if own in known:
-            raise ValueError(
-                f"{query.dialect.name} takes {quoted(known[own])} and {quoted(column.name)} for "
-                "one column; rename one of them and train again."
-            )
-        known[own] = column.name
-        if own.startswith(_folded(query.name, query.dialect) + "_"):
-            raise ValueError(
-                f"name must not begin the name of a column; {query.name!r} begins "
-                f"{quoted(column.name)}."
-            )
-
-
-def _folded(name: str, dialect: Dialect) -> str:
-    """A form that is the same for all names that the database takes for this one."""
-    return dialect.cut(name) if dialect.longest else name.lower()
-
-
-def _score(query: _Query, output: int) -> str:
-    """The sum of what all columns add to a score."""
-    start = query.tables.constant[output]
-    terms = []
-    for steps in query.tables.steps:
-        own = steps.of_output(output)
-        if own.is_constant:
-            start += int(own.units[0, 0])
-        else:
-            votes = list(map(str, own.units[:, 0].tolist()))
-            terms.append(f"CAST({_chosen(query, own, votes)} AS BIGINT)")
-    terms += [_cell(query, pair, output) for pair in query.tables.pairs]
-    return added([f"CAST({start} AS BIGINT)", *terms], "\n     ")
-
-
-def _cell(query: _Query, pair: PairSteps, output: int) -> str:
-    """What a pair of columns adds to a score.
-
-    The numbers in a row of its table, all of one width, are one text, from which the number in the
-    column is cut. A CASE with a branch for each cell would be many times as long, and slow to read.
-    """
-    units = [list(map(str, row)) for row in pair.units[..., output].tolist()]
-    width = 1 + max(len(unit) for row in units for unit in row)
-    rows = [f"'{''.join(unit.rjust(width) for unit in row)}'" for row in units]
-    starts = [str(1 + width * place) for place in range(len(units[0]))]
-    row = _chosen(query, pair.first, [rows[place] for place in pair.first.units[:, 0]])
-    start = _chosen(query, pair.second, [starts[place] for place in pair.second.units[:, 0]])
-    return f"CAST(substr({row},\n      {start}, {width}) AS BIGINT)"
-
-
-def _chosen(query: _Query, steps: Steps, results: Sequence[str]) -> str:
-    """The one of the results, of each step and of missing values, that a column's value has."""
-    column, dialect = query.tables.columns[steps.column], query.dialect
-    given = f"given.{identifier(column.name)}"
-    *of_steps, missing = results
-    if column.is_text:
-        return _chosen_by_text(column, steps, results, dialect)
-    is_missing, refused = f"{given} IS NULL", ""
-    if column.kind in TYPES_OF_TIME:
-        # Dates and times are compared as such: a threshold becomes the last one not after it.
-        ends = [moment(end, column, dialect) for end in steps.thresholds[:-1].tolist()]
-        value = f"CAST({given} AS {TYPES_OF_TIME[column.kind]})"
-        if dialect.is_sqlite:
-            value = _TEXT_OF_TIME[column.kind].format(given)
-            refused = f"typeof({given}) <> 'text' OR {value} IS NULL"
-    else:
-        ends = [number(end, dialect) for end in steps.thresholds.tolist()]
-        value = f"CAST({given} AS {NUMBER})"
-        if dialect.name == "PostgreSQL" and column.kind == "boolean":
-            value = f"CAST(CAST({given} AS INTEGER) AS {NUMBER})"
-        if dialect.is_sqlite:
-            refused = f"typeof({given}) IN ('text', 'blob')"
-        else:
-            is_missing += f" OR {value} = CAST('NaN' AS {NUMBER})"
-    found = stairs(lambda step: f"{value} <= {ends[step]}", of_steps)
-    others = [f"WHEN {refused} THEN NULL"] if refused else []
-    return case(f"WHEN {is_missing} THEN {missing}", *others, f"ELSE {found}")
-
-
-def _chosen_by_text(column: Column, steps: Steps, results: Sequence[str], dialect: Dialect) -> str:
-    """One branch for each value that has another result than an unknown value."""
-    given = f"given.{identifier(column.name)}"
-    value = f"CAST({given} AS TEXT){dialect.bytewise}"
-    codes = np.arange(-1.0, len(column.values))
-    unknown, *of_values = (results[step] for step in np.searchsorted(steps.thresholds, codes))
-    gone = [f"{value} = {text(word, dialect)}" for word in column.words]
-    is_missing = " OR ".join([f"{given} IS NULL", *gone])
-    branches = [
-        f"WHEN {value} = {text(known, dialect)} THEN {result}"
-        for known, result in zip(column.values, of_values, strict=True)
-        if result != unknown
-    ]
-    return case(f"WHEN {is_missing} THEN {results[-1]}", *branches, f"ELSE {unknown}")
-
-
-def _label(query: _Query) -> str:
-    """The label of the first of the largest scores."""
-    labels = [_literal(label, query.dialect) for label in query.tables.classes]
-    scores = [f"scored.{score}" for score in query.scores]
-    if query.tables.model.is_binary:
-        # The score is named once, as SQLite copies it to wherever it is named.
-        no, yes = (boolean(value, query.dialect) for value in (False, True))
-        return f"CASE {scores[0]} > 0 WHEN {yes} THEN {labels[1]} WHEN {no} THEN {labels[0]} END"
-    branches = [f" WHEN {own} THEN {label}" for own, label in zip(scores, labels, strict=True)]
-    return f"CASE {largest(scores, query.dialect)}{''.join(branches)} END"
-
-
-def _literal(label: Label, dialect: Dialect) -> str:
-    if isinstance(label, bool):
-        return boolean(label, dialect)
-    if isinstance(label, str):
-        return text(label, dialect)
-    if isinstance(label, float):
-        return number(label, dialect)
-    if label >= 2**63:
-        raise ValueError(f"the label {label} is no BIGINT of SQL; export to another language.")
-    return f"CAST('{label}' AS BIGINT)"  # as text, since the digits of -2**63 alone are no BIGINT
-
-
-def _probabilities(query: _Query) -> list[str]:
-    """For two classes 1 / (1 + exp(2 F)) and 1 / (1 + exp(-2 F)); where exp is infinite, this is 0.
-
-    For more 1 / the sum of the other classes' shares of the class's own.
-    """
-    scores = [f"scored.{score}" for score in query.scores]
-    if query.tables.model.is_binary:
-        twice = _scaled(query, scores[0])
-        return [f"1e0 / (1e0 + {_exponential(query, sign + twice)})" for sign in ("", "-")]
-    share = _softmax_share if query.tables.model.link == "softmax" else _logistic_share
-    return [f"1e0 / ({added([share(query, other, own) for other in scores])})" for own in scores]
-
-
-def _softmax_share(query: _Query, other: str, own: str) -> str:
-    return "1e0" if other == own else _exponential(query, _scaled(query, f"({other} - {own})"))
-
-
-def _logistic_share(query: _Query, other: str, own: str) -> str:
-    """1 / (1 + exp(-2 F)) of another class, divided by that of this class."""
-    if other == own:
-        return "1e0"
-
-    def tail(score: str) -> str:
-        return f"(1e0 + {_exponential(query, f'-abs({_scaled(query, score)})')})"
-
-    def below(score: str) -> str:
-        return f"CASE WHEN {score} < 0 THEN {_scaled(query, score)} ELSE 0e0 END"
-
-    return f"{_exponential(query, f'{below(other)} - {below(own)}')} * {tail(own)} / {tail(other)}"
-
-
-def _scaled(query: _Query, score: str) -> str:
-    """Twice a score as a number."""
-    return f"CAST({score} AS {NUMBER}) / 34359738368e0"
-
-
-def _exponential(query: _Query, exponent: str) -> str:
-    """exp, kept from results that PostgreSQL refuses: too large, or too small."""
-    if query.dialect.name == "PostgreSQL":
-        exponent = f"greatest(-700e0, least(700e0, {exponent}))"
-    return f"exp({exponent})"

@@ -124,9 +124,7 @@ def order_of_turns(sizes: Sequence[int]) -> np.ndarray:
     return order
 
 
-def averaged(
-    bags: Sequence[Sequence[AnyMember]],
-) -> tuple[Members, Bags]:
+def averaged(bags: Sequence[Sequence[AnyMember]]) -> tuple[Members, Bags]:
     """The average of models with the same outputs.
 
     Parameters

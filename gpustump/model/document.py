@@ -109,15 +109,6 @@ def read(path: str | PathLike[str], make: Callable[..., StumpEnsemble]) -> Stump
     return model
 
 
-@contextlib.contextmanager
-def _naming(part: str) -> Iterator[None]:
-    """Let errors say which part of a document they are about."""
-    try:
-        yield
-    except WRONG as error:
-        raise ValueError(f"{part}: {reason_of(error)}") from error
-
-
 def _model(model: StumpEnsemble) -> dict[str, Any]:
     """The part that the digest covers; rows have those fields that the hypotheses need."""
     first, has_pairs = model.members[0], bool(model.pairs or model.moved)
@@ -201,23 +192,20 @@ def _members_of(name: str, rows: Any, constants: Any, fields: Any) -> tuple[Any,
     return tuple(found)
 
 
-def _check_as_written(document: Mapping[str, Any], model: StumpEnsemble) -> None:
-    """Refuse a document that is not what `write` makes of the model in it.
-
-    Unknown parts besides the model are ignored, as later versions may add some. Packed numbers are
-    not compared: other builds of zlib may pack them in another way.
-    """
-    own = _model(model)
-    if sha256(_model_text(own).canonical()) != document["digest"]:
-        refuse_others("model", document["model"], own)
-    for name, part in model_file.as_read(_other_parts(model)).items():
-        refuse_others(name, document[name], part)
-
-
 def _check_parts(document: Mapping[str, Any]) -> None:
     """Check those parts that a model does not check: numbers, labels, names and details."""
-    model = document["model"]
-    _check_n_features(document)
+    model, n_features = document["model"], document["model"]["n_features"]
+    if type(n_features) is not int or not 1 <= n_features < 2**63:
+        raise ValueError(
+            f"n_features must be a whole number from 1 to 2**63 - 1; got {shown(n_features)}."
+        )
+    is_listed = document["feature_names"] is not None or "missing_learnt" in document
+    if n_features > MOST_UNLISTED_FEATURES and not is_listed:
+        raise ValueError(
+            f"n_features must be at most {MOST_UNLISTED_FEATURES} unless feature_names or "
+            f"missing_learnt list every feature; got {n_features}. Give the model "
+            "feature_names."
+        )
     if model.get("link") not in QUANTITY_LINKS:
         check_classes(model["classes"])
     for place, name in enumerate(document["feature_names"] or ()):
@@ -226,6 +214,18 @@ def _check_parts(document: Mapping[str, Any]) -> None:
     if type(document["details"]) is not dict:
         raise ValueError(f"details must be an object; got {shown(document['details'])}.")
     _check_details(document["details"])
+
+
+def _check_details(value: Any, levels: int = DEEPEST_DETAILS) -> None:
+    """Check that details hold text that can be written, and are not nested too deeply."""
+    if levels == 0:
+        raise ValueError(f"details must be nested in at most {DEEPEST_DETAILS} levels.")
+    if isinstance(value, str) and not is_text(value):
+        raise ValueError(f"details must hold text without unpaired surrogates; got {shown(value)}.")
+    if isinstance(value, dict):
+        value = [*value, *value.values()]
+    for inner in value if isinstance(value, list) else ():
+        _check_details(inner, levels - 1)
 
 
 def _check_numbers(model: StumpEnsemble) -> None:
@@ -244,28 +244,23 @@ def _check_numbers(model: StumpEnsemble) -> None:
                 check_votes("values", pair.values)
 
 
-def _check_n_features(document: Mapping[str, Any]) -> None:
-    n_features = document["model"]["n_features"]
-    if type(n_features) is not int or not 1 <= n_features < 2**63:
-        raise ValueError(
-            f"n_features must be a whole number from 1 to 2**63 - 1; got {shown(n_features)}."
-        )
-    is_listed = document["feature_names"] is not None or "missing_learnt" in document
-    if n_features > MOST_UNLISTED_FEATURES and not is_listed:
-        raise ValueError(
-            f"n_features must be at most {MOST_UNLISTED_FEATURES} unless feature_names or "
-            f"missing_learnt list every feature; got {n_features}. Give the model "
-            "feature_names."
-        )
+def _check_as_written(document: Mapping[str, Any], model: StumpEnsemble) -> None:
+    """Refuse a document that is not what `write` makes of the model in it.
+
+    Unknown parts besides the model are ignored, as later versions may add some. Packed numbers are
+    not compared: other builds of zlib may pack them in another way.
+    """
+    own = _model(model)
+    if sha256(_model_text(own).canonical()) != document["digest"]:
+        refuse_others("model", document["model"], own)
+    for name, part in model_file.as_read(_other_parts(model)).items():
+        refuse_others(name, document[name], part)
 
 
-def _check_details(value: Any, levels: int = DEEPEST_DETAILS) -> None:
-    """Check that details hold text that can be written, and are not nested too deeply."""
-    if levels == 0:
-        raise ValueError(f"details must be nested in at most {DEEPEST_DETAILS} levels.")
-    if isinstance(value, str) and not is_text(value):
-        raise ValueError(f"details must hold text without unpaired surrogates; got {shown(value)}.")
-    if isinstance(value, dict):
-        value = [*value, *value.values()]
-    for inner in value if isinstance(value, list) else ():
-        _check_details(inner, levels - 1)
+@contextlib.contextmanager
+def _naming(part: str) -> Iterator[None]:
+    """Let errors say which part of a document they are about."""
+    try:
+        yield
+    except WRONG as error:
+        raise ValueError(f"{part}: {reason_of(error)}") from error

@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import itertools
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -348,6 +348,40 @@ def encode(encoding: Encoding, table: ColumnTable) -> tuple[np.ndarray, dict[str
     return X, unseen
 
 
+def needed_positions(encoding: Encoding, table: ColumnTable) -> list[int]:
+    """The indices of the needed columns: by name if both sides have names, else by position.
+
+    Raises
+    ------
+    ValueError
+        If columns are missing from the table.
+    """
+    if encoding.named and table.named:
+        places = {name: position for position, name in enumerate(table.names)}
+        needed = [column.name for column in encoding.columns]
+        absent = [name for name in needed if name not in places]
+        if absent:
+            others = [name for name in table.names if name not in needed]
+            hint = suggestion(absent[0], others) if len(absent) == 1 else ""
+            raise ValueError(
+                f"{table.source} lacks {counted(len(absent), 'column')} that the model needs: "
+                f"{listed(absent)}.{hint}"
+            )
+        return [places[name] for name in needed]
+    n_needed = len(encoding.columns)
+    if len(table.columns) == n_needed:
+        return list(range(n_needed))
+    if len(table.columns) == encoding.n_columns:
+        return [needed.position for needed in encoding.columns]
+    also = ""
+    if encoding.n_columns != n_needed:
+        also = f", or all {encoding.n_columns} of the training table"
+    raise ValueError(
+        f"{table.source} has {counted(len(table.columns), 'column')}, but the model needs its "
+        f"{n_needed}{also}; unless both sides have names, columns are matched by position."
+    )
+
+
 def _plain_columns(encoding: Encoding, types: Sequence[str | None]) -> list[int]:
     """The needed columns that are numbers for certain, given their `numeric_types`.
 
@@ -359,6 +393,82 @@ def _plain_columns(encoding: Encoding, types: Sequence[str | None]) -> list[int]
     pairs = enumerate(zip(encoding.columns, types, strict=True))
     found = [j for j, (needed, own) in pairs if needed.kind in NUMERIC and own in usable]
     return found if not has_words or len(found) == len(types) else []
+
+
+def _as_needed(needed: InputColumn, column: Column, encoding: Encoding) -> Column:
+    """A column in the kind that the model needs, if it can be converted with certainty."""
+    if needed.kind in ("date", "datetime") and column.kind == "text":
+        return times_of_text(column) or column
+    if needed.kind in _OF_TEXT and column.kind in NUMERIC:
+        # A number is found among these categories by its text: "5" can be, "05" cannot.
+        is_certain = all(is_plain_number(own) or not is_number(own) for own in needed.values)
+        return AsText(column) if is_certain else column
+    may_be_numbers = needed.kind in NUMERIC and column.kind == "text" and encoding.missing
+    if may_be_numbers and all(map(is_number, column.distinct())):  # a word made all of them text
+        present = ~column.missing()
+        numbers = np.full(len(present), np.nan)
+        numbers[present] = [float(text) for text in column.with_rows(present).labels()]
+        return ArrayColumn(column.name, numbers)
+    return column
+
+
+def _check_kind(needed: InputColumn, column: Column, source: str) -> None:
+    had, has = needed.kind, column.kind
+    same = had == has or has == "empty" or (had in NUMERIC and has in NUMERIC)
+    if same or (had in _OF_TEXT and has == "text") or (had, has) == ("date", "datetime"):
+        return
+    if has == "number" and column.missing().all():  # what pandas makes of an empty column
+        return
+    example = ""
+    what_to_do = f" Turn it into {values_of_kind(had)}, as in training."
+    if has == "text":
+        words = [value for value in column.distinct() if not is_number(value)]
+        example = f", for example {quoted(words[0])}" if words else ""
+    if had in _OF_TEXT:
+        what_to_do = " Read it as text, as in training."
+    raise ValueError(
+        f"{source}: column {quoted(needed.name)} held {values_of_kind(had)} in training, but here "
+        f"it holds {values_of_kind(has)}{example}.{what_to_do}"
+    )
+
+
+def _fill_category(X: np.ndarray, needed: InputColumn, column: Column) -> Unseen | None:
+    """Write a category's features; return which values are unknown, if any are."""
+    missing = column.missing()
+    known = np.zeros(len(missing), dtype=bool)
+    for j, value in enumerate(needed.values):
+        equal = column.equals(value) if column.kind == "text" else ~missing
+        X[:, j] = equal
+        known |= equal
+    X[missing] = np.nan
+    unknown = ~known & ~missing
+    n_unknown = int(np.count_nonzero(unknown))
+    if not n_unknown:
+        return None
+    return Unseen(n_unknown, str(column.with_rows(unknown).distinct()[0]))
+
+
+def _fill_numbers(X: np.ndarray, needed: InputColumn, column: Column) -> Unseen | None:
+    """Write the numbers of a column's categories; return which values are unknown, if any are."""
+    present = ~column.missing()
+    X[:] = np.nan
+    if not present.any():
+        return None
+    numbers = {value: float(number) for number, value in enumerate(needed.values)}
+    texts = column.with_rows(present).labels().tolist()
+    found = np.asarray([numbers.get(text, np.nan) for text in texts])
+    X[present] = found
+    unknown = np.flatnonzero(np.isnan(found))
+    if not len(unknown):
+        return None
+    return Unseen(len(unknown), str(texts[int(unknown[0])]), is_numbered=True)
+
+
+def _numbers(needed: InputColumn, column: Column) -> np.ndarray:
+    """A column's numbers in the unit of training. (pandas holds dates as times at midnight.)"""
+    numbers = column.numbers()
+    is_of_days = needed.kind == "date" and column.kind == "datetime"
+    return numbers / _SECONDS_A_DAY if is_of_days else numbers
 
 
 def features_of(model: Encoding, table: ColumnTable) -> tuple[np.ndarray, dict[str, Unseen]]:
@@ -434,116 +544,3 @@ def unseen_numbers(X: Array, known: Mapping[int, Sequence[int]]) -> dict[int, Un
                 text = str(example).removesuffix(".0")
                 found[feature] = Unseen(count, text, is_numbered=True)
     return found
-
-
-def _as_needed(needed: InputColumn, column: Column, encoding: Encoding) -> Column:
-    """A column in the kind that the model needs, if it can be converted with certainty."""
-    if needed.kind in ("date", "datetime") and column.kind == "text":
-        return times_of_text(column) or column
-    if needed.kind in _OF_TEXT and column.kind in NUMERIC:
-        return AsText(column) if are_certain_as_text(needed.values) else column
-    may_be_numbers = needed.kind in NUMERIC and column.kind == "text" and encoding.missing
-    if may_be_numbers and all(map(is_number, column.distinct())):  # a word made all of them text
-        present = ~column.missing()
-        numbers = np.full(len(present), np.nan)
-        numbers[present] = [float(text) for text in column.with_rows(present).labels()]
-        return ArrayColumn(column.name, numbers)
-    return column
-
-
-def are_certain_as_text(values: Iterable[str]) -> bool:
-    """Whether a number can be found among these categories by its text: "5" can, "05" cannot."""
-    return all(is_plain_number(value) or not is_number(value) for value in values)
-
-
-def _numbers(needed: InputColumn, column: Column) -> np.ndarray:
-    """A column's numbers in the unit of training. (pandas holds dates as times at midnight.)"""
-    numbers = column.numbers()
-    is_of_days = needed.kind == "date" and column.kind == "datetime"
-    return numbers / _SECONDS_A_DAY if is_of_days else numbers
-
-
-def _fill_category(X: np.ndarray, needed: InputColumn, column: Column) -> Unseen | None:
-    """Write a category's features; return which values are unknown, if any are."""
-    missing = column.missing()
-    known = np.zeros(len(missing), dtype=bool)
-    for j, value in enumerate(needed.values):
-        equal = column.equals(value) if column.kind == "text" else ~missing
-        X[:, j] = equal
-        known |= equal
-    X[missing] = np.nan
-    unknown = ~known & ~missing
-    n_unknown = int(np.count_nonzero(unknown))
-    if not n_unknown:
-        return None
-    return Unseen(n_unknown, str(column.with_rows(unknown).distinct()[0]))
-
-
-def _fill_numbers(X: np.ndarray, needed: InputColumn, column: Column) -> Unseen | None:
-    """Write the numbers of a column's categories; return which values are unknown, if any are."""
-    present = ~column.missing()
-    X[:] = np.nan
-    if not present.any():
-        return None
-    numbers = {value: float(number) for number, value in enumerate(needed.values)}
-    texts = column.with_rows(present).labels().tolist()
-    found = np.asarray([numbers.get(text, np.nan) for text in texts])
-    X[present] = found
-    unknown = np.flatnonzero(np.isnan(found))
-    if not len(unknown):
-        return None
-    return Unseen(len(unknown), str(texts[int(unknown[0])]), is_numbered=True)
-
-
-def _check_kind(needed: InputColumn, column: Column, source: str) -> None:
-    had, has = needed.kind, column.kind
-    same = had == has or has == "empty" or (had in NUMERIC and has in NUMERIC)
-    if same or (had in _OF_TEXT and has == "text") or (had, has) == ("date", "datetime"):
-        return
-    if has == "number" and column.missing().all():  # what pandas makes of an empty column
-        return
-    example = ""
-    what_to_do = f" Turn it into {values_of_kind(had)}, as in training."
-    if has == "text":
-        words = [value for value in column.distinct() if not is_number(value)]
-        example = f", for example {quoted(words[0])}" if words else ""
-    if had in _OF_TEXT:
-        what_to_do = " Read it as text, as in training."
-    raise ValueError(
-        f"{source}: column {quoted(needed.name)} held {values_of_kind(had)} in training, but here "
-        f"it holds {values_of_kind(has)}{example}.{what_to_do}"
-    )
-
-
-def needed_positions(encoding: Encoding, table: ColumnTable) -> list[int]:
-    """The indices of the needed columns: by name if both sides have names, else by position.
-
-    Raises
-    ------
-    ValueError
-        If columns are missing from the table.
-    """
-    if encoding.named and table.named:
-        places = {name: position for position, name in enumerate(table.names)}
-        needed = [column.name for column in encoding.columns]
-        absent = [name for name in needed if name not in places]
-        if absent:
-            others = [name for name in table.names if name not in needed]
-            hint = suggestion(absent[0], others) if len(absent) == 1 else ""
-            raise ValueError(
-                f"{table.source} lacks {counted(len(absent), 'column')} that the model needs: "
-                f"{listed(absent)}.{hint}"
-            )
-        return [places[name] for name in needed]
-    n_needed = len(encoding.columns)
-    if len(table.columns) == n_needed:
-        return list(range(n_needed))
-    if len(table.columns) == encoding.n_columns:
-        return [needed.position for needed in encoding.columns]
-    also = ""
-    if encoding.n_columns != n_needed:
-        also = f", or all {encoding.n_columns} of the training table"
-    raise ValueError(
-        f"{table.source} has {counted(len(table.columns), 'column')}, but the model needs its "
-        f"{n_needed}{also}; unless both sides have names, columns are matched by position."
-    )

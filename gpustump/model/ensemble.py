@@ -26,7 +26,7 @@ from gpustump.data.readable import caller_level, counted, listed
 from gpustump.data.tables import check_table
 from gpustump.data.weights import check_weights
 from gpustump.learners.kinds import OfCategories
-from gpustump.learners.pair_table import PairTable as PairTable
+from gpustump.learners.pair_table import PairTable
 from gpustump.learners.step_table import Categories, CategoryTable, StepTable
 from gpustump.model import classes, document, explanation, summary
 from gpustump.model.additive import AdditiveModel, is_constant
@@ -42,9 +42,7 @@ from gpustump.model.encoding import (
     unseen_numbers,
     unseen_text,
 )
-from gpustump.model.members import AnyMember, Members, added_up
-from gpustump.model.members import Member as Member
-from gpustump.model.members import RegionMember as RegionMember
+from gpustump.model.members import AnyMember, Member, Members, RegionMember, added_up
 from gpustump.model.pairs import check_pairs, with_moved
 
 INTERCEPT = "(intercept)"
@@ -129,7 +127,7 @@ class StumpEnsemble:
 
     def __post_init__(self) -> None:
         _check_members(self.members, len(self.classes))
-        _check_link(self.link, self)
+        _check_link(self)
         if self.feature_names is not None and len(self.feature_names) != self.n_features:
             raise ValueError(
                 f"feature_names must name {self.n_features} features; got "
@@ -871,17 +869,17 @@ class StumpEnsemble:
         """
         if self.bags is None:
             return ()
-        return tuple(self._bag(number) for number in range(self.bags.n_bags))
-
-    def _bag(self, bag: int) -> StumpEnsemble:
-        assert self.bags is not None
-        members: Any = tuple(
-            self.bags.member_of(member, number, bag) for number, member in enumerate(self.members)
-        )
-        pairs = tuple(pair.of_bag(bag) for pair in self.pairs)
-        model = replace(self, members=members, bags=None, pairs=pairs)
-        vars(model)["_numbers"] = self._numbers  # what any bag was trained on is no unknown value
-        return model
+        found = []
+        for bag in range(self.bags.n_bags):
+            members: Any = tuple(
+                self.bags.member_of(member, number, bag)
+                for number, member in enumerate(self.members)
+            )
+            pairs = tuple(pair.of_bag(bag) for pair in self.pairs)
+            model = replace(self, members=members, bags=None, pairs=pairs)
+            vars(model)["_numbers"] = self._numbers  # what any bag was trained on is known
+            found.append(model)
+        return tuple(found)
 
     def predict_proba_interval(
         self, X: Array, coverage: float = 0.9, *, known_scores: Array | None = None
@@ -1340,7 +1338,8 @@ def _check_members(members: Sequence[AnyMember], n_classes: int) -> None:
         )
 
 
-def _check_link(link: Link, model: StumpEnsemble) -> None:
+def _check_link(model: StumpEnsemble) -> None:
+    link = model.link
     if link not in LINKS:
         raise ValueError(f"link must be 'logistic', 'softmax', 'identity' or 'log'; got {link!r}.")
     if model.is_regression != (not model.classes):

@@ -124,58 +124,6 @@ def _sparse_contributions(
     ]
 
 
-def weights_on_steps(
-    column: Array, weights: Array | None, tables: Sequence[StepTable]
-) -> Iterator[list[int]]:
-    """For each table of a feature the weight of the samples on each of its k steps, and of those
-    without a value: k + 1 ints.
-
-    Parameters
-    ----------
-    column : array (n_samples,)
-        The feature's values.
-    weights : array (n_samples,) of int64, or None
-        None if each sample has weight 1.
-    tables : sequence of StepTable
-    """
-    xp, device = arrays.namespace_of(column), arrays.device_of(column)
-    column = arrays.as_working(column)
-    keys, dtype, running = arrays.order_keys(column), arrays.dtype_name(column), None
-    if weights is None:
-        keys = xp.sort(keys)
-    else:
-        order = xp.argsort(keys)
-        keys = xp.take(keys, order, axis=0)
-        running = xp.cumulative_sum(xp.take(weights, order, axis=0), include_initial=True)
-    for table in tables:
-        thresholds = arrays.order_keys(rounded_down(table.thresholds, dtype))
-        ends = np.append(thresholds, arrays.missing_key(dtype)).astype(thresholds.dtype)
-        found = xp.searchsorted(keys, xp.asarray(ends, device=device), side="right")
-        upto = arrays.integers(found if running is None else xp.take(running, found, axis=0))
-        yield [upper - lower for lower, upper in zip([0, *upto], upto, strict=False)]
-
-
-def spread(outcomes: Sequence[float], on_steps: Sequence[int]) -> Fraction:
-    """The mean absolute deviation of a function from its mean.
-
-    Parameters
-    ----------
-    outcomes : sequence of float
-        Its values on each step, or in each cell.
-    on_steps : sequence of int
-        The weight of the samples there, as `weights_on_steps` gives it.
-    """
-    ratios = [value.as_integer_ratio() for value in outcomes]
-    unit = max(divisor for _, divisor in ratios)  # all are powers of two
-    heights = [number * (unit // divisor) for number, divisor in ratios]
-    total = sum(on_steps)
-    weighted_sum = sum(w * height for w, height in zip(on_steps, heights, strict=True))
-    deviation = sum(
-        w * abs(height * total - weighted_sum) for w, height in zip(on_steps, heights, strict=True)
-    )
-    return Fraction(deviation, unit * total * total)
-
-
 def importances(
     X: Array,
     rows: Array | None,
@@ -224,6 +172,37 @@ def importances(
     return np.asarray([float(one / total) if one else 0.0 for one in found])
 
 
+def weights_on_steps(
+    column: Array, weights: Array | None, tables: Sequence[StepTable]
+) -> Iterator[list[int]]:
+    """For each table of a feature the weight of the samples on each of its k steps, and of those
+    without a value: k + 1 ints.
+
+    Parameters
+    ----------
+    column : array (n_samples,)
+        The feature's values.
+    weights : array (n_samples,) of int64, or None
+        None if each sample has weight 1.
+    tables : sequence of StepTable
+    """
+    xp, device = arrays.namespace_of(column), arrays.device_of(column)
+    column = arrays.as_working(column)
+    keys, dtype, running = arrays.order_keys(column), arrays.dtype_name(column), None
+    if weights is None:
+        keys = xp.sort(keys)
+    else:
+        order = xp.argsort(keys)
+        keys = xp.take(keys, order, axis=0)
+        running = xp.cumulative_sum(xp.take(weights, order, axis=0), include_initial=True)
+    for table in tables:
+        thresholds = arrays.order_keys(rounded_down(table.thresholds, dtype))
+        ends = np.append(thresholds, arrays.missing_key(dtype)).astype(thresholds.dtype)
+        found = xp.searchsorted(keys, xp.asarray(ends, device=device), side="right")
+        upto = arrays.integers(found if running is None else xp.take(running, found, axis=0))
+        yield [upper - lower for lower, upper in zip([0, *upto], upto, strict=False)]
+
+
 def _spread_of_pair(pair: PairTable, X: np.ndarray, weights: np.ndarray | None) -> Fraction:
     """The spread of a pair's contributions, added up over the outputs."""
     first, second = pair.bins_of(X)
@@ -233,6 +212,27 @@ def _spread_of_pair(pair: PairTable, X: np.ndarray, weights: np.ndarray | None) 
     values = pair.values.reshape(pair.n_cells, -1)
     spreads = (spread(own.tolist(), on_cells.tolist()) for own in values.T)
     return sum(spreads, Fraction(0))
+
+
+def spread(outcomes: Sequence[float], on_steps: Sequence[int]) -> Fraction:
+    """The mean absolute deviation of a function from its mean.
+
+    Parameters
+    ----------
+    outcomes : sequence of float
+        Its values on each step, or in each cell.
+    on_steps : sequence of int
+        The weight of the samples there, as `weights_on_steps` gives it.
+    """
+    ratios = [value.as_integer_ratio() for value in outcomes]
+    unit = max(divisor for _, divisor in ratios)  # all are powers of two
+    heights = [number * (unit // divisor) for number, divisor in ratios]
+    total = sum(on_steps)
+    weighted_sum = sum(w * height for w, height in zip(on_steps, heights, strict=True))
+    deviation = sum(
+        w * abs(height * total - weighted_sum) for w, height in zip(on_steps, heights, strict=True)
+    )
+    return Fraction(deviation, unit * total * total)
 
 
 def step_table_of(model: StumpEnsemble, feature: int, label: Label | None) -> StepTable:

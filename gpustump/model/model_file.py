@@ -158,27 +158,6 @@ def read(path: str | PathLike[str]) -> dict[str, Any]:
     return document
 
 
-def parsed(text: str) -> Any:
-    """The value of a JSON text.
-
-    Raises
-    ------
-    ValueError
-        If the text is no JSON, or an object has a key twice.
-    """
-    return json.loads(text, object_pairs_hook=_unique)
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object, refused if it has a key twice: readers differ in which value they take."""
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found:
-            raise ValueError(f"the key {shown(key)} stands twice in one object")
-        found[key] = value
-    return found
-
-
 def _document(name: str, content: bytes) -> dict[str, Any]:
     """The file's JSON, after checking format and version."""
     try:
@@ -205,14 +184,25 @@ def _document(name: str, content: bytes) -> dict[str, Any]:
     return document
 
 
-def intact_pieces(document: Mapping[str, Any]) -> dict[str, bytes] | None:
-    """The canonical bytes of a document's parts; None if it does not have its checksum."""
-    try:
-        pieces = {key: canonical(value) for key, value in document.items() if key != "checksum"}
-    except ValueError:  # NaN and infinity, which Python's reader accepts
-        return None
-    has_checksum = document.get("checksum") == sha256(canonical_object(pieces))
-    return pieces if has_checksum else None
+def parsed(text: str) -> Any:
+    """The value of a JSON text.
+
+    Raises
+    ------
+    ValueError
+        If the text is no JSON, or an object has a key twice.
+    """
+    return json.loads(text, object_pairs_hook=_unique)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object, refused if it has a key twice: readers differ in which value they take."""
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"the key {shown(key)} stands twice in one object")
+        found[key] = value
+    return found
 
 
 def _check_intact(name: str, document: dict[str, Any]) -> None:
@@ -225,6 +215,16 @@ def _check_intact(name: str, document: dict[str, Any]) -> None:
         )
     if document.get("digest") != sha256(pieces.get("model", b"")):
         raise ModelFileError(f"{name}: the model's digest does not match its stumps.")
+
+
+def intact_pieces(document: Mapping[str, Any]) -> dict[str, bytes] | None:
+    """The canonical bytes of a document's parts; None if it does not have its checksum."""
+    try:
+        pieces = {key: canonical(value) for key, value in document.items() if key != "checksum"}
+    except ValueError:  # NaN and infinity, which Python's reader accepts
+        return None
+    has_checksum = document.get("checksum") == sha256(canonical_object(pieces))
+    return pieces if has_checksum else None
 
 
 def sha256(content: bytes) -> str:

@@ -148,14 +148,6 @@ def set_ticks(axis: Axis, kind: str, most: int, *, is_whole: bool) -> str:
     return ""
 
 
-def value_text(value: float, kind: str) -> str:
-    """A value in the unit of its axis as text: a date, a time of the day, or a number."""
-    if kind == "time":
-        return temporal_text(86400.0 * value, kind) or style.number_text(value)
-    found = temporal_text(value, "date") if kind in DATES else None
-    return found or style.number_text(value)
-
-
 def _set_dates(axis: Axis, most: int, kind: str) -> str:
     from matplotlib import dates
 
@@ -172,6 +164,14 @@ def _set_dates(axis: Axis, most: int, kind: str) -> str:
     formatter.format_ticks(axis.get_majorticklocs())
     rest = formatter.get_offset()
     return f" ({rest})" if rest and kind != "time" else ""
+
+
+def value_text(value: float, kind: str) -> str:
+    """A value in the unit of its axis as text: a date, a time of the day, or a number."""
+    if kind == "time":
+        return temporal_text(86400.0 * value, kind) or style.number_text(value)
+    found = temporal_text(value, "date") if kind in DATES else None
+    return found or style.number_text(value)
 
 
 def _quantiles(finite: np.ndarray) -> tuple[float, float]:

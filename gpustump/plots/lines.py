@@ -19,6 +19,7 @@ from gpustump.learners.kinds import condition
 from gpustump.learners.stump import Stump
 from gpustump.plots import axis, style, terms
 from gpustump.theory import Losses, SplitScores, split_scores, weighted_losses
+from gpustump.theory.arguments import weights_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -100,7 +101,7 @@ def stump_lines(
         X = check_table(X, min_features=max(pair) + 1)
         with arrays.computing_on(X):
             labels = arrays.to_host(check_signs(y, X))
-        weights = terms.weights_of(sample_weight, X).values
+        weights = weights_of(sample_weight, X).values
         points = np.stack([terms.column_of(X, feature) for feature in pair])
     ax = style.tidy_axes(ax, 5.2, 4.6)
     for k, feature in enumerate(pair):

@@ -14,6 +14,7 @@ from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.model.ensemble import Label, StumpEnsemble, model_of
 from gpustump.plots import style, terms
 from gpustump.theory import class_margins, normalised_margins
+from gpustump.theory.arguments import weights_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -94,7 +95,7 @@ def margin_distribution(
         n_rounds = len(ensemble.members[ensemble.member_index(label)])
     chosen = _chosen(rounds, n_rounds)
     X = terms.table_of(model, X)
-    weights = terms.weights_of(sample_weight, X)
+    weights = weights_of(sample_weight, X)
     ax = style.tidy_axes(ax)
     ax.axvline(0.0, color=style.GREY, linewidth=0.8)
     for count, look in zip(chosen, style.line_looks(len(chosen))[::-1], strict=True):

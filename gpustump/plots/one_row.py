@@ -358,13 +358,6 @@ def _drawn_value(row: RowScore, term: Term) -> str:
     return row.value_of(term, style.number_text, names)
 
 
-def _amount_text(amount: float) -> str:
-    """What is added, in a picture: three digits, or a whole number from 1000 to a million."""
-    is_short = 1000 <= abs(amount) < 1e6
-    text = f"{amount:+.0f}" if is_short else f"{amount:+.3g}"
-    return text.replace("-", "−") if amount else "0"
-
-
 def _prediction(row: RowScore) -> str:
     """What is predicted: a quantity, or a class and its probability."""
     if row.predicted is None:
@@ -377,8 +370,12 @@ def _prediction(row: RowScore) -> str:
 
 
 def _write(ax: Axes, place: tuple[float, int], amount: float, **how: Any) -> None:
-    """An amount as text at the end of its bar."""
+    """An amount as text at the end of its bar: three digits, or a whole number from 1000 to a
+    million."""
+    is_short = 1000 <= abs(amount) < 1e6
+    text = f"{amount:+.0f}" if is_short else f"{amount:+.3g}"
+    text = text.replace("-", "−") if amount else "0"
     look: dict[str, Any] = {"ha": "left" if amount >= 0 else "right", "fontsize": "x-small"} | how
     shift = (4 if look["ha"] == "left" else -4, 0)
     look |= {"va": "center", "color": style.ink(), "textcoords": "offset points"}
-    ax.annotate(_amount_text(amount), place, xytext=shift, **look)
+    ax.annotate(text, place, xytext=shift, **look)

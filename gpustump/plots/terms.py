@@ -23,7 +23,7 @@ from gpustump.model.columns import CATEGORY, Column, columns_of
 from gpustump.model.ensemble import Label, StumpEnsemble
 from gpustump.model.explanation import step_table_of
 from gpustump.plots import style
-from gpustump.theory.arguments import weights_of as weights_of
+from gpustump.theory.arguments import weights_of
 
 PREDICTIONS = {"identity": "prediction", "log": "log of the prediction"}
 """What the score of a quantity is called, by the model's link."""
@@ -133,14 +133,9 @@ def terms_of(model: StumpEnsemble) -> list[Term]:
     return [*columns_of(model), *pairs_of(model)]
 
 
-def places_of(term: Term) -> tuple[int, ...]:
-    """The columns of `StumpEnsemble.explain` that hold what a term adds."""
-    return (term.place,) if isinstance(term, Pair) else term.features
-
-
 def shares_of(shares: np.ndarray, terms: Sequence[Term]) -> np.ndarray:
     """The shares of terms (..., n_terms), from those of all features and pairs."""
-    places = [places_of(term) for term in terms]
+    places = [(term.place,) if isinstance(term, Pair) else term.features for term in terms]
     starts = np.cumsum([0, *map(len, places[:-1])])
     return np.add.reduceat(shares[..., [*itertools.chain(*places)]], starts, axis=-1)
 
@@ -161,18 +156,13 @@ def feature_name(model: StumpEnsemble, feature: int, limit: int = style.NAME) ->
     return short
 
 
-def pair_name(model: StumpEnsemble, features: tuple[int, int]) -> str:
-    """The name of a pair in a picture; of long names each feature has half of the room."""
-    names = [feature_name(model, feature) for feature in features]
-    if sum(map(len, names)) > _PAIR:
-        names = [feature_name(model, feature, _PAIR // 2) for feature in features]
-    return " x ".join(names)
-
-
 def name_of(model: StumpEnsemble, term: Term) -> str:
-    """The name of a term in a picture."""
+    """The name of a term in a picture; of a pair's long names each has half of the room."""
     if isinstance(term, Pair):
-        return pair_name(model, term.features)
+        names = [feature_name(model, feature) for feature in term.features]
+        if sum(map(len, names)) > _PAIR:
+            names = [feature_name(model, feature, _PAIR // 2) for feature in term.features]
+        return " x ".join(names)
     if term.kind == CATEGORY:
         return style.words(term.name)
     return feature_name(model, term.features[0])

@@ -41,65 +41,6 @@ from gpustump.model.members import added_up
 from gpustump.theory.arguments import weights_of
 
 
-class Cuts(NamedTuple):
-    """The cuts of a feature with k distinct values, from below all of them to above all.
-
-    Attributes
-    ----------
-    values : ndarray (k,)
-        The distinct values, increasing, in the column's dtype.
-    thresholds : ndarray (k + 1,) of float64
-        -inf, the midpoints, and +inf; +inf alone if all values are missing.
-    present, missing : ndarray of int64
-        Indices of the samples with a value, in increasing order of it, and of those without.
-    is_last : ndarray (n_present,) of bool
-        Whether a sample is the last one of its value, in the order of `present`.
-    """
-
-    values: np.ndarray
-    thresholds: np.ndarray
-    present: np.ndarray
-    missing: np.ndarray
-    is_last: np.ndarray
-
-    @classmethod
-    def of(cls, x: np.ndarray) -> Cuts:
-        """The cuts of a column (n_samples,) of floats on the host; NaN means missing."""
-        with np.errstate(all="ignore"):
-            keys = arrays.order_keys(x)
-        order = np.argsort(keys, kind="stable")
-        is_there = keys[order] != arrays.missing_key(arrays.dtype_name(x))
-        present = order[is_there]
-        is_last = np.append(keys[present][1:] != keys[present][:-1], True)[: len(present)]
-        values = x[present][is_last]
-        ends = np.concatenate([[-math.inf], midpoints(values), [math.inf]])
-        thresholds = ends if len(values) else ends[-1:]
-        return cls(values, thresholds, present, order[~is_there], is_last)
-
-    def sums_left(self, integers: np.ndarray) -> np.ndarray:
-        """The sums over the samples on the left of each cut, from 0 to all present: (k + 1,)."""
-        running = np.cumsum(integers[self.present])
-        return np.append(np.zeros(1, dtype=np.int64), running[self.is_last])
-
-
-def _samples_of(x: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The values of one feature, the labels and the weights of the samples that count, on the host.
-
-    Values keep a dtype in which they may be compared; errors are those of `fit_stump`.
-    """
-    x = as_array(x, "x")
-    if x.ndim != 1:
-        raise ValueError(
-            f"x must have one dimension, (n_samples,), but its shape is {tuple(x.shape)}; pass one "
-            "column, X[:, j], at a time."
-        )
-    x = check_table(x[:, None], name="x")[:, 0]
-    with arrays.computing_on(x):
-        labels, weights, rows = check_weighted_signs(y, sample_weight, x)
-        values = arrays.picked(arrays.as_working(x), rows)
-    return arrays.to_host(values), arrays.to_host(labels), arrays.to_host(weights)
-
-
 @dataclass(frozen=True)
 class Losses:
     """The weighted errors of all stumps on one feature with k distinct values.
@@ -228,6 +169,65 @@ def weighted_losses(x: Array, y: Array, sample_weight: Array | None = None) -> L
         total_weight,
         sign_of(int(signed.sum())),
     )
+
+
+def _samples_of(x: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The values of one feature, the labels and the weights of the samples that count, on the host.
+
+    Values keep a dtype in which they may be compared; errors are those of `fit_stump`.
+    """
+    x = as_array(x, "x")
+    if x.ndim != 1:
+        raise ValueError(
+            f"x must have one dimension, (n_samples,), but its shape is {tuple(x.shape)}; pass one "
+            "column, X[:, j], at a time."
+        )
+    x = check_table(x[:, None], name="x")[:, 0]
+    with arrays.computing_on(x):
+        labels, weights, rows = check_weighted_signs(y, sample_weight, x)
+        values = arrays.picked(arrays.as_working(x), rows)
+    return arrays.to_host(values), arrays.to_host(labels), arrays.to_host(weights)
+
+
+class Cuts(NamedTuple):
+    """The cuts of a feature with k distinct values, from below all of them to above all.
+
+    Attributes
+    ----------
+    values : ndarray (k,)
+        The distinct values, increasing, in the column's dtype.
+    thresholds : ndarray (k + 1,) of float64
+        -inf, the midpoints, and +inf; +inf alone if all values are missing.
+    present, missing : ndarray of int64
+        Indices of the samples with a value, in increasing order of it, and of those without.
+    is_last : ndarray (n_present,) of bool
+        Whether a sample is the last one of its value, in the order of `present`.
+    """
+
+    values: np.ndarray
+    thresholds: np.ndarray
+    present: np.ndarray
+    missing: np.ndarray
+    is_last: np.ndarray
+
+    @classmethod
+    def of(cls, x: np.ndarray) -> Cuts:
+        """The cuts of a column (n_samples,) of floats on the host; NaN means missing."""
+        with np.errstate(all="ignore"):
+            keys = arrays.order_keys(x)
+        order = np.argsort(keys, kind="stable")
+        is_there = keys[order] != arrays.missing_key(arrays.dtype_name(x))
+        present = order[is_there]
+        is_last = np.append(keys[present][1:] != keys[present][:-1], True)[: len(present)]
+        values = x[present][is_last]
+        ends = np.concatenate([[-math.inf], midpoints(values), [math.inf]])
+        thresholds = ends if len(values) else ends[-1:]
+        return cls(values, thresholds, present, order[~is_there], is_last)
+
+    def sums_left(self, integers: np.ndarray) -> np.ndarray:
+        """The sums over the samples on the left of each cut, from 0 to all present: (k + 1,)."""
+        running = np.cumsum(integers[self.present])
+        return np.append(np.zeros(1, dtype=np.int64), running[self.is_last])
 
 
 def _shares(weights: np.ndarray, total_weight: int) -> np.ndarray:

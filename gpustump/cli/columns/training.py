@@ -137,6 +137,101 @@ def read_training_data(arguments: argparse.Namespace) -> TrainingData:
     )
 
 
+def _table_and_target(arguments: argparse.Namespace) -> tuple[InputTable, str]:
+    """The table, in which the user's words for missing values are missing, and its target."""
+    if arguments.data is None:
+        for option in ("target", "weight", "exposure", "init_score", "feature_names"):
+            if getattr(arguments, option) is not None:
+                raise InputError(
+                    f"--{option.replace('_', '-')} needs DATA, the name of a file. (Without DATA "
+                    "the breast-cancer data is used, whose target is known.)"
+                )
+        return breast_cancer()
+    table = _file_of(arguments)
+    return table, arguments.target if table.first_index is None else TARGET
+
+
+_OF_TEXT = ("decimal", "date_order", "encoding")
+_OF_COLUMNS = (
+    "target", "weight", "exposure", "init_score", "drop", "categorical", "numeric", "missing",
+)  # fmt: skip
+
+
+def _file_of(arguments: argparse.Namespace) -> InputTable:
+    """What the file holds, where the user's words for missing values are missing."""
+
+    def choose(header: InputTable) -> Wanted:
+        if header.first_index is not None:
+            why = "each line of svmlight's format is a target and features, all of them numbers"
+            _refuse(arguments, (*_OF_COLUMNS, *_OF_TEXT), why)
+            return everything(header)
+        if holds_values(header.source):
+            _refuse(arguments, _OF_TEXT, "its format has numbers, times and text as they are")
+        if arguments.feature_names is not None:
+            raise InputError(
+                "--feature-names is for files in svmlight's format, .svm; other tables hold the "
+                "names of their columns themselves."
+            )
+        if arguments.target is None:
+            raise InputError(_question_about_target(header))
+        choice = choice_of(header, arguments.target, arguments)
+        kinds = dict.fromkeys(choice.forced.text, TEXT)
+        kinds |= dict.fromkeys(choice.forced.numbers, NUMBER)
+        orders = dict.fromkeys(range(len(header.columns)), arguments.date_order)
+        needed = {*choice.candidates, *choice.columns.places(header)}
+        skipped = frozenset(range(len(header.columns))) - needed
+        return Wanted(skipped, kinds, orders if arguments.date_order else {})
+
+    words = _missing_words(arguments)
+    names = None
+    if arguments.feature_names is not None:
+        with text_file(arguments.feature_names) as file:
+            names = read_names(file)
+    request = Request(
+        choose, arguments.encoding, None, arguments.decimal, words, feature_names=names
+    )
+    return words_removed(read_table(arguments.data, request), words)
+
+
+def _refuse(arguments: argparse.Namespace, options: Iterable[str], why: str) -> None:
+    """Refuse options that mean nothing for the format of the table."""
+    for name in options:
+        if getattr(arguments, name):
+            raise InputError(
+                f"--{name.replace('_', '-')} is not for {shown_name(arguments.data)}: {why}. Leave "
+                "it out."
+            )
+
+
+def _question_about_target(table: InputTable) -> str:
+    names = table.vectors or (table.names if table.named else [])
+    hint = "Columns count from 0; -1 is the last."
+    if names:
+        hint = f"{table.source} has {listed(names)}."
+    return f"--target COLUMN is needed: which column is to be predicted? {hint}"
+
+
+def words_removed(table: InputTable, words: tuple[str, ...]) -> InputTable:
+    """The table with missing values in place of the user's words for them."""
+    return cast(InputTable, without_words(table, words))
+
+
+BREAST_CANCER_TARGET = "diagnosis"
+
+
+def breast_cancer() -> tuple[InputTable, str]:
+    """The table that is used without DATA, and its target."""
+    from sklearn.datasets import load_breast_cancer
+
+    data = load_breast_cancer()
+    labels = ArrayColumn(
+        BREAST_CANCER_TARGET, np.asarray(data.target_names)[data.target].astype(str)
+    )
+    names = [str(name) for name in data.feature_names]
+    source = "breast cancer, from scikit-learn"
+    return table_of(source, data.data, names, {labels.name: labels}), labels.name
+
+
 @dataclass(frozen=True)
 class Choice:
     """What the options say of a table's columns.
@@ -179,79 +274,24 @@ def choice_of(table: InputTable, target: str, arguments: argparse.Namespace) -> 
     return Choice(columns, candidates, forced, _missing_words(arguments))
 
 
+def _positions(table: InputTable, options: list[str], option: str) -> frozenset[int]:
+    """The positions of all columns that an option names."""
+    found = set()
+    for text in options:
+        is_one_name = table.named and text in table.names  # a name may hold a comma itself
+        names = [text] if is_one_name else [own.strip() for own in text.split(",") if own.strip()]
+        found |= {table.position(name, option) for name in names}
+    return frozenset(found)
+
+
 def _missing_words(arguments: argparse.Namespace) -> tuple[str, ...]:
     return tuple(sorted({word.strip() for word in arguments.missing} - {""}))
 
 
-def _table_and_target(arguments: argparse.Namespace) -> tuple[InputTable, str]:
-    """The table, in which the user's words for missing values are missing, and its target."""
-    if arguments.data is None:
-        for option in ("target", "weight", "exposure", "init_score", "feature_names"):
-            if getattr(arguments, option) is not None:
-                raise InputError(
-                    f"--{option.replace('_', '-')} needs DATA, the name of a file. (Without DATA "
-                    "the breast-cancer data is used, whose target is known.)"
-                )
-        return breast_cancer()
-    table = _file_of(arguments)
-    return table, arguments.target if table.first_index is None else TARGET
-
-
-_OF_TEXT = ("decimal", "date_order", "encoding")
-_OF_COLUMNS = (
-    "target", "weight", "exposure", "init_score", "drop", "categorical", "numeric", "missing",
-)  # fmt: skip
-
-
-def _refuse(arguments: argparse.Namespace, options: Iterable[str], why: str) -> None:
-    """Refuse options that mean nothing for the format of the table."""
-    for name in options:
-        if getattr(arguments, name):
-            raise InputError(
-                f"--{name.replace('_', '-')} is not for {shown_name(arguments.data)}: {why}. Leave "
-                "it out."
-            )
-
-
-def _file_of(arguments: argparse.Namespace) -> InputTable:
-    """What the file holds, where the user's words for missing values are missing."""
-
-    def choose(header: InputTable) -> Wanted:
-        if header.first_index is not None:
-            why = "each line of svmlight's format is a target and features, all of them numbers"
-            _refuse(arguments, (*_OF_COLUMNS, *_OF_TEXT), why)
-            return everything(header)
-        if holds_values(header.source):
-            _refuse(arguments, _OF_TEXT, "its format has numbers, times and text as they are")
-        if arguments.feature_names is not None:
-            raise InputError(
-                "--feature-names is for files in svmlight's format, .svm; other tables hold the "
-                "names of their columns themselves."
-            )
-        if arguments.target is None:
-            raise InputError(_question_about_target(header))
-        choice = choice_of(header, arguments.target, arguments)
-        kinds = dict.fromkeys(choice.forced.text, TEXT)
-        kinds |= dict.fromkeys(choice.forced.numbers, NUMBER)
-        orders = dict.fromkeys(range(len(header.columns)), arguments.date_order)
-        needed = {*choice.candidates, *choice.columns.places(header)}
-        skipped = frozenset(range(len(header.columns))) - needed
-        return Wanted(skipped, kinds, orders if arguments.date_order else {})
-
-    words = _missing_words(arguments)
-    names = None
-    if arguments.feature_names is not None:
-        with text_file(arguments.feature_names) as file:
-            names = read_names(file)
-    request = Request(
-        choose, arguments.encoding, None, arguments.decimal, words, feature_names=names
-    )
-    return words_removed(read_table(arguments.data, request), words)
-
-
-def words_removed(table: InputTable, words: tuple[str, ...]) -> InputTable:
-    """The table with missing values in place of the user's words for them."""
-    return cast(InputTable, without_words(table, words))
+def target_of(table: InputTable, choice: Choice) -> Column:
+    """The column or vector that holds the target."""
+    column, at = choice.columns.target_in(table)
+    return as_read(column, at, choice.missing, is_text=at in choice.forced.text)
 
 
 def as_read(column: Column, place: int | None, words: tuple[str, ...], *, is_text: bool) -> Column:
@@ -273,46 +313,6 @@ def with_target(table: InputTable, target: Column) -> tuple[InputTable, np.ndarr
     if missing.all():
         raise InputError(f"{table.source}: the target {quoted(target.name)} is empty.")
     return (table.with_rows(~missing) if missing.any() else table), missing
-
-
-def target_of(table: InputTable, choice: Choice) -> Column:
-    """The column or vector that holds the target."""
-    column, at = choice.columns.target_in(table)
-    return as_read(column, at, choice.missing, is_text=at in choice.forced.text)
-
-
-def _question_about_target(table: InputTable) -> str:
-    names = table.vectors or (table.names if table.named else [])
-    hint = "Columns count from 0; -1 is the last."
-    if names:
-        hint = f"{table.source} has {listed(names)}."
-    return f"--target COLUMN is needed: which column is to be predicted? {hint}"
-
-
-BREAST_CANCER_TARGET = "diagnosis"
-
-
-def breast_cancer() -> tuple[InputTable, str]:
-    """The table that is used without DATA, and its target."""
-    from sklearn.datasets import load_breast_cancer
-
-    data = load_breast_cancer()
-    labels = ArrayColumn(
-        BREAST_CANCER_TARGET, np.asarray(data.target_names)[data.target].astype(str)
-    )
-    names = [str(name) for name in data.feature_names]
-    source = "breast cancer, from scikit-learn"
-    return table_of(source, data.data, names, {labels.name: labels}), labels.name
-
-
-def _positions(table: InputTable, options: list[str], option: str) -> frozenset[int]:
-    """The positions of all columns that an option names."""
-    found = set()
-    for text in options:
-        is_one_name = table.named and text in table.names  # a name may hold a comma itself
-        names = [text] if is_one_name else [own.strip() for own in text.split(",") if own.strip()]
-        found |= {table.position(name, option) for name in names}
-    return frozenset(found)
 
 
 def split(data: TrainingData, share: float, seed: int) -> tuple[np.ndarray, np.ndarray | None]:
@@ -433,13 +433,6 @@ def constraints_of(data: TrainingData, options: Sequence[str]) -> dict[str, int]
     return constraints
 
 
-def by_feature(encoding: Encoding, constraints: Mapping[str, int]) -> list[int] | None:
-    """The constraint of each feature, as the estimators take them; None if there is none."""
-    if not constraints:
-        return None
-    return [constraints.get(column.name, 0) for column in encoding.columns for _ in column.features]
-
-
 def _check_column(name: str, columns: Mapping[str, InputColumn], data: TrainingData) -> None:
     column = columns.get(name)
     if column is None:
@@ -452,6 +445,13 @@ def _check_column(name: str, columns: Mapping[str, InputColumn], data: TrainingD
             f"--monotone names {quoted(name)}, a column of text, whose values have no order. Take "
             "a column of numbers."
         )
+
+
+def by_feature(encoding: Encoding, constraints: Mapping[str, int]) -> list[int] | None:
+    """The constraint of each feature, as the estimators take them; None if there is none."""
+    if not constraints:
+        return None
+    return [constraints.get(column.name, 0) for column in encoding.columns for _ in column.features]
 
 
 def as_text(constraints: Mapping[str, int]) -> str:

@@ -31,7 +31,8 @@ ENGINES: tuple[tuple[Any, str, str], ...] = (
 def run(arguments: argparse.Namespace) -> None:
     """Print a line for each device and library, one for each engine, and what "auto" does."""
     found = devices()
-    task = _large_table()
+    n_samples = route.least_elements()  # large enough for a GPU; the values take no memory
+    task = Task(np.broadcast_to(np.float32(0), (n_samples, 1)), n_samples)
     with as_input_error():  # about GPUSTUMP_KERNELS
         asked_for = route.asked_for()
         gpu_problem = route.why_not_on_gpu(task)
@@ -48,12 +49,6 @@ def _device_lines(found: tuple[Device, ...]) -> list[str]:
         usable = "yes" if device.usable else "no"
         rows.append((device.name, device.library, device.version or "-", usable, device.detail))
     return aligned_lines(rows)
-
-
-def _large_table() -> Task:
-    """A table on the host that is large enough for a GPU; its values take no memory."""
-    n_samples = route.least_elements()
-    return Task(np.broadcast_to(np.float32(0), (n_samples, 1)), n_samples)
 
 
 def _engine_lines(found: tuple[Device, ...], task: Task, gpu_problem: str | None) -> list[str]:

@@ -47,30 +47,31 @@ SCORE = "(score)"
 def run(arguments: argparse.Namespace) -> None:
     """Explain as the options say."""
     check_one_standard_input(arguments.model, arguments.data)
-    _check_options(arguments)
-    (_explain_rows if arguments.row else _explain_table)(arguments)
-
-
-def _check_options(arguments: argparse.Namespace) -> None:
     if not arguments.row:
         for name in ("label", "top", "plot", "exposure", "init_score"):
             if getattr(arguments, name) is not None:
                 option = "class" if name == "label" else name.replace("_", "-")
                 raise InputError(f"--{option} is for one row; add --row N.")
-    elif arguments.output != STANDARD_OUTPUT:
+        _explain_table(arguments)
+        return
+    if arguments.output != STANDARD_OUTPUT:
         raise InputError(
             "--output writes the contributions for all rows, --row prints text on standard output; "
             "leave one of them out."
         )
-    elif arguments.plot is not None and len(arguments.row) > 1:
+    if arguments.plot is not None and len(arguments.row) > 1:
         raise InputError(f"--plot draws one row, but --row is given {len(arguments.row)} times.")
+    _explain_rows(arguments)
 
 
 def _explain_table(arguments: argparse.Namespace) -> None:
     output = result_file(arguments)
     model = load_model(arguments.model)
-    may_be_sparse = is_svmlight(arguments.data) or model.encoding.first_index is not None
-    terms = _terms_that_vote(model) if may_be_sparse else None
+    terms = None
+    if is_svmlight(arguments.data) or model.encoding.first_index is not None:
+        # Of a sparse table only what is not 0 everywhere: features, pairs, and the intercept.
+        voting = [table.feature for table in model.additive.tables[1]]
+        terms = [*voting, *range(model.n_features, model.n_features + len(model.pairs) + 1)]
     layout = _layout(model, terms)
     output.check_replaced(result_of(layout, output.path), force=arguments.force)
     X = read_features(arguments.data, model, may_be_empty=True)
@@ -80,12 +81,6 @@ def _explain_table(arguments: argparse.Namespace) -> None:
         with _told_of_unseen():
             model.explain(rows[:1])
     write_result(output, _result(layout, model, X, terms))
-
-
-def _terms_that_vote(model: StumpEnsemble) -> list[int]:
-    """The features and pairs whose contributions are not 0 everywhere, and the intercept."""
-    features = [table.feature for table in model.additive.tables[1]]
-    return [*features, *range(model.n_features, model.n_features + len(model.pairs) + 1)]
 
 
 def _contributions(model: StumpEnsemble, X: Array, terms: list[int] | None) -> np.ndarray:

@@ -21,6 +21,14 @@ class _Language(NamedTuple):
     options: tuple[str, ...]
 
 
+_LANGUAGES = {
+    "onnx": _Language("onnx", ".onnx", b"\x12\x08gpustump", ("dtype",)),
+    "c": _Language("c", ".h", b"gpustump export, C,", ("name",)),
+    "sql": _Language("sql", ".sql", b"gpustump export, SQL", ("name", "dialect", "table", "proba")),
+}
+"""By the names of --to."""
+
+
 def run(arguments: argparse.Namespace) -> None:
     """Export as the options say."""
     output = OutputFile("--output", arguments.output)
@@ -77,11 +85,3 @@ def _options(language: _Language, arguments: argparse.Namespace) -> dict[str, An
             raise InputError(f"--{name} is for --to {' and '.join(takers)}.")
         found["probabilities" if name == "proba" else name] = value
     return found
-
-
-_LANGUAGES = {
-    "onnx": _Language("onnx", ".onnx", b"\x12\x08gpustump", ("dtype",)),
-    "c": _Language("c", ".h", b"gpustump export, C,", ("name",)),
-    "sql": _Language("sql", ".sql", b"gpustump export, SQL", ("name", "dialect", "table", "proba")),
-}
-"""By the names of --to."""

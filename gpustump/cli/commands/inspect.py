@@ -52,10 +52,12 @@ def run(arguments: argparse.Namespace) -> None:
         plot.write(_overview(model, X, plot.path))
     if output is not None:
         write_model(model, output)
+    contributions = None if X is None else model.contribution_importances(X)
     blocks = [
         aligned_lines(_header(model, arguments.model)),
         *rules(model, arguments.rounds),
-        *_terms(model, X),
+        _features(model, contributions),
+        _pairs(model, contributions),
     ]
     print("\n\n".join("\n".join(lines) for lines in blocks if lines))
 
@@ -99,9 +101,12 @@ def _header(model: StumpEnsemble, path: str) -> list[tuple[str, str]]:
         column = model.details.get(name)
         if isinstance(column, str):
             rows.append((name.replace("_", " "), shortened(column)))
+    predicted = ("predicts", "a quantity")
+    if not model.is_regression:
+        predicted = ("classes", ", ".join(map(label_text, model.classes)))
     return [
         *rows,
-        _predicted(model),
+        predicted,
         ("features", f"{thousands(model.n_features)}, {len(model.used_features)} of them used"),
         *([("pairs", thousands(len(model.pairs)))] if model.pairs else []),
         ("rounds", rounds),
@@ -110,24 +115,6 @@ def _header(model: StumpEnsemble, path: str) -> list[tuple[str, str]]:
         *_edited(model),
         ("digest", model.digest()),
     ]
-
-
-def _edited(model: StumpEnsemble) -> list[tuple[str, str]]:
-    """What was edited after training."""
-    if model.edits is None:
-        return []
-    names = model.encoding.shown_names
-    texts = [shortened(edit.in_words(names)) for edit in model.edits.made]
-    return [
-        *(("" if number else "edited", text) for number, text in enumerate(texts)),
-        ("before", model.edits.of),
-    ]
-
-
-def _predicted(model: StumpEnsemble) -> tuple[str, str]:
-    if model.is_regression:
-        return "predicts", "a quantity"
-    return "classes", ", ".join(label_text(label) for label in model.classes)
 
 
 def _scores(model: StumpEnsemble) -> list[tuple[str, str]]:
@@ -157,10 +144,16 @@ def _start(model: StumpEnsemble) -> list[tuple[str, str]]:
     return [("start from", shortened(", ".join(texts), _ROOM))]
 
 
-def _terms(model: StumpEnsemble, X: np.ndarray | None) -> list[list[str]]:
-    """The features and the pairs; for a table also their shares of the contributions."""
-    contributions = None if X is None else model.contribution_importances(X)
-    return [_features(model, contributions), _pairs(model, contributions)]
+def _edited(model: StumpEnsemble) -> list[tuple[str, str]]:
+    """What was edited after training."""
+    if model.edits is None:
+        return []
+    names = model.encoding.shown_names
+    texts = [shortened(edit.in_words(names)) for edit in model.edits.made]
+    return [
+        *(("" if number else "edited", text) for number, text in enumerate(texts)),
+        ("before", model.edits.of),
+    ]
 
 
 def _features(model: StumpEnsemble, contributions: np.ndarray | None) -> list[str]:

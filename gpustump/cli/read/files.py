@@ -62,34 +62,6 @@ _READERS: dict[tuple[str, ...], Callable[[str, Request], InputTable]] = {
 _BYTE_ORDER_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
-@contextlib.contextmanager
-def unchanged(path: str | None) -> Iterator[None]:
-    """Refuse a plain file that is written to within the `with`, but not one that another replaces.
-
-    Raises
-    ------
-    InputError
-    """
-    before = _state(path)
-    yield
-    now = _state(path)
-    if before is not None and now is not None and before[0] == now[0] and before != now:
-        raise InputError(
-            f"{path} was changed while it was read; wait until it is complete, and start again."
-        )
-
-
-def _state(path: str | None) -> tuple[tuple[int, int], tuple[int, int]] | None:
-    """Which file it is, and its size and time; None if it is not plain or cannot be looked up."""
-    try:
-        found = os.stat(path or "")
-    except (OSError, ValueError):
-        return None
-    if not stat.S_ISREG(found.st_mode):
-        return None
-    return (found.st_dev, found.st_ino), (found.st_size, found.st_mtime_ns)
-
-
 def read_table(
     path: str, request: Request | None = None, *, may_be_empty: bool = False
 ) -> InputTable:
@@ -130,49 +102,6 @@ def model_file(path: str) -> contextlib.AbstractContextManager[str]:
 def text_file(path: str) -> contextlib.AbstractContextManager[str]:
     """A text file beside the table and the model, or the copy of a stream; see `model_file`."""
     return _plain_file(path, lambda name, head: ".txt")
-
-
-def shown_name(path: str) -> str:
-    """What messages call an input."""
-    return "standard input" if path == STANDARD_INPUT else path
-
-
-def check_one_standard_input(model: str, data: str | None) -> None:
-    """Refuse to take two inputs from one stream.
-
-    Raises
-    ------
-    InputError
-    """
-    if model == data == STANDARD_INPUT:
-        raise InputError("MODEL and DATA are both -, standard input; name a file for one of them.")
-
-
-def _read(path: str, request: Request) -> InputTable:
-    if os.path.isdir(path):
-        raise InputError(f"{path} is a folder; give the name of a file.")
-    read = _reader(path)
-    with open(path, "rb") as file:  # first, for the operating system's own reason if this fails
-        if not file.read(1):
-            raise InputError(f"{path} is empty.")
-    return read(path, request)
-
-
-def holds_values(path: str) -> bool:
-    """Whether a file holds values, and not text from which they are read."""
-    return _reader(path) in (read_parquet, read_ipc, read_arrays)
-
-
-def _reader(path: str) -> Callable[[str, Request], InputTable]:
-    for endings, read in _READERS.items():
-        if without_compression(path).endswith(endings):
-            return read
-    if os.path.exists(path):
-        raise InputError(
-            f"{path}: the name must end in that of its format, such as .csv, .tsv, .parquet, "
-            ".feather, .jsonl, .npy, .npz or .svm; rename the file, or convert it."
-        )
-    raise InputError(f"{path}: no such file.")
 
 
 @contextlib.contextmanager
@@ -254,3 +183,74 @@ def _ending_of_model(name: str, head: bytes) -> str:
     if not head.lstrip().startswith(b"{"):
         raise InputError(f"{name} is not a gpustump model: it is not JSON.")
     return ".json"
+
+
+def _read(path: str, request: Request) -> InputTable:
+    if os.path.isdir(path):
+        raise InputError(f"{path} is a folder; give the name of a file.")
+    read = _reader(path)
+    with open(path, "rb") as file:  # first, for the operating system's own reason if this fails
+        if not file.read(1):
+            raise InputError(f"{path} is empty.")
+    return read(path, request)
+
+
+def _reader(path: str) -> Callable[[str, Request], InputTable]:
+    for endings, read in _READERS.items():
+        if without_compression(path).endswith(endings):
+            return read
+    if os.path.exists(path):
+        raise InputError(
+            f"{path}: the name must end in that of its format, such as .csv, .tsv, .parquet, "
+            ".feather, .jsonl, .npy, .npz or .svm; rename the file, or convert it."
+        )
+    raise InputError(f"{path}: no such file.")
+
+
+def holds_values(path: str) -> bool:
+    """Whether a file holds values, and not text from which they are read."""
+    return _reader(path) in (read_parquet, read_ipc, read_arrays)
+
+
+@contextlib.contextmanager
+def unchanged(path: str | None) -> Iterator[None]:
+    """Refuse a plain file that is written to within the `with`, but not one that another replaces.
+
+    Raises
+    ------
+    InputError
+    """
+    before = _state(path)
+    yield
+    now = _state(path)
+    if before is not None and now is not None and before[0] == now[0] and before != now:
+        raise InputError(
+            f"{path} was changed while it was read; wait until it is complete, and start again."
+        )
+
+
+def _state(path: str | None) -> tuple[tuple[int, int], tuple[int, int]] | None:
+    """Which file it is, and its size and time; None if it is not plain or cannot be looked up."""
+    try:
+        found = os.stat(path or "")
+    except (OSError, ValueError):
+        return None
+    if not stat.S_ISREG(found.st_mode):
+        return None
+    return (found.st_dev, found.st_ino), (found.st_size, found.st_mtime_ns)
+
+
+def shown_name(path: str) -> str:
+    """What messages call an input."""
+    return "standard input" if path == STANDARD_INPUT else path
+
+
+def check_one_standard_input(model: str, data: str | None) -> None:
+    """Refuse to take two inputs from one stream.
+
+    Raises
+    ------
+    InputError
+    """
+    if model == data == STANDARD_INPUT:
+        raise InputError("MODEL and DATA are both -, standard input; name a file for one of them.")

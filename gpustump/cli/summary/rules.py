@@ -21,6 +21,11 @@ from gpustump.model.encoding import Encoding, InputColumn
 from gpustump.model.ensemble import StumpEnsemble
 from gpustump.model.members import Member, RegionMember
 
+CLASSES_SHOWN = 3
+"""How many classes a rule of shared stumps shows; all of them if there is only one more."""
+
+_MOST_DECIMALS, _WIDE = 15, 1e12
+
 
 def rules(model: StumpEnsemble, n_rules: int) -> list[list[str]]:
     """For each member of the model its first stumps, one in each line."""
@@ -71,30 +76,6 @@ def _discrete_rules(model: StumpEnsemble, member: Member, labels: dict[int, str]
     return aligned_lines(rows, right=(0, 3, 4))
 
 
-def _in_words(
-    model: StumpEnsemble, partition: AnyStump | AnySplit, words: Sequence[str], *, is_constant: bool
-) -> tuple[str, str]:
-    """A rule, and what it votes where the value is missing, given the words for each region."""
-    if is_constant:
-        return f"always {words[FIRST]}", words[MISSING]
-    rule = f"{condition_in_words(partition, model.encoding)} -> {words[FIRST]}"
-    if not has_one_side(partition):
-        rule += f", else {words[SECOND]}"
-    return rule, _if_learnt(model, partition, words[MISSING])
-
-
-def _if_learnt(model: StumpEnsemble, partition: Partition, missing: str) -> str:
-    """What is voted where the value is missing; a dash if no training sample lacked one."""
-    learnt = model.missing_learnt
-    return missing if learnt is None or learnt[partition.feature] else "-"
-
-
-CLASSES_SHOWN = 3
-"""How many classes a rule of shared stumps shows; all of them if there is only one more."""
-
-_MOST_DECIMALS, _WIDE = 15, 1e12
-
-
 def _region_rules(model: StumpEnsemble, member: RegionMember, labels: dict[int, str]) -> list[str]:
     """The stumps of one output, one in each line.
 
@@ -127,14 +108,6 @@ def _shared_rules(model: StumpEnsemble, member: RegionMember) -> list[str]:
     return aligned_lines(rows, right=(0, 3, 4, 5))
 
 
-def signed(vote: float, decimals: int = 3) -> str:
-    """A vote with its sign; a very large or small one of a quantity has an exponent."""
-    if not vote:
-        return "0"
-    has_exponent = decimals > _MOST_DECIMALS or abs(vote) >= _WIDE
-    return f"{vote:+.4g}" if has_exponent else f"{vote:+.{decimals}f}"
-
-
 def _of_classes(
     model: StumpEnsemble, number: str, term: tuple[AnySplit, np.ndarray], decimals: int
 ) -> list[tuple[str, str, str, str, str, str]]:
@@ -158,10 +131,22 @@ def _of_classes(
     return [(number, rule, *rows[0][2:]), *rows[1:]]
 
 
-def decimals_for(votes: np.ndarray) -> int:
-    """The number of decimals of votes: at least three, and three digits of the largest vote."""
-    largest = float(np.abs(votes).max(initial=0.0))
-    return 3 if largest == 0.0 else max(3, 2 - math.floor(math.log10(largest)))
+def _in_words(
+    model: StumpEnsemble, partition: AnyStump | AnySplit, words: Sequence[str], *, is_constant: bool
+) -> tuple[str, str]:
+    """A rule, and what it votes where the value is missing, given the words for each region."""
+    if is_constant:
+        return f"always {words[FIRST]}", words[MISSING]
+    rule = f"{condition_in_words(partition, model.encoding)} -> {words[FIRST]}"
+    if not has_one_side(partition):
+        rule += f", else {words[SECOND]}"
+    return rule, _if_learnt(model, partition, words[MISSING])
+
+
+def _if_learnt(model: StumpEnsemble, partition: Partition, missing: str) -> str:
+    """What is voted where the value is missing; a dash if no training sample lacked one."""
+    learnt = model.missing_learnt
+    return missing if learnt is None or learnt[partition.feature] else "-"
 
 
 def condition_in_words(partition: Partition, encoding: Encoding) -> str:
@@ -186,3 +171,17 @@ def _category(column: InputColumn, number: int) -> str:
 def _threshold(threshold: float, kind: str) -> str:
     """A threshold as a value of the column's own kind."""
     return temporal_text(threshold, kind) or number_text(threshold)
+
+
+def signed(vote: float, decimals: int = 3) -> str:
+    """A vote with its sign; a very large or small one of a quantity has an exponent."""
+    if not vote:
+        return "0"
+    has_exponent = decimals > _MOST_DECIMALS or abs(vote) >= _WIDE
+    return f"{vote:+.4g}" if has_exponent else f"{vote:+.{decimals}f}"
+
+
+def decimals_for(votes: np.ndarray) -> int:
+    """The number of decimals of votes: at least three, and three digits of the largest vote."""
+    largest = float(np.abs(votes).max(initial=0.0))
+    return 3 if largest == 0.0 else max(3, 2 - math.floor(math.log10(largest)))

@@ -229,16 +229,6 @@ def _training_error(training: FinishedTraining, scored: ScoredPart) -> tuple[flo
     return 1.0 - scored.accuracy, bound
 
 
-def _largest(names: Sequence[str], shares: np.ndarray, most: int, thing: str) -> list[str]:
-    """Lines for the largest shares, and how many more there are."""
-    order = np.argsort(-shares, kind="stable").tolist()
-    rows = [(shortened(names[k]), percent(shares[k])) for k in order[:most]]
-    lines = aligned_lines(rows, right=(1,))
-    if len(order) > most:
-        lines.append(f"and {counted(len(order) - most, thing)} with less")
-    return lines
-
-
 def _about_features(training: FinishedTraining) -> list[tuple[str, str]]:
     """The features with the largest shares of the votes."""
     shares = training.model.feature_importances()
@@ -261,3 +251,13 @@ def _about_pairs(training: FinishedTraining) -> list[tuple[str, str]]:
     lines = _largest(names, shares_of_pairs(model.pairs), PAIRS_SHOWN, "pair")
     first = f"{thousands(len(names))}, with these shares of what they add:"
     return [("pairs", first), *(("", line) for line in lines)]
+
+
+def _largest(names: Sequence[str], shares: np.ndarray, most: int, thing: str) -> list[str]:
+    """Lines for the largest shares, and how many more there are."""
+    order = np.argsort(-shares, kind="stable").tolist()
+    rows = [(shortened(names[k]), percent(shares[k])) for k in order[:most]]
+    lines = aligned_lines(rows, right=(1,))
+    if len(order) > most:
+        lines.append(f"and {counted(len(order) - most, thing)} with less")
+    return lines

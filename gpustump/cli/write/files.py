@@ -111,11 +111,6 @@ class OutputFile(NamedTuple):
             f"{option}: {path} exists and is not a {kind.name}; give another name, or --force."
         )
 
-    def check_differs(self, other: OutputFile) -> None:
-        """Refuse two options that name the same file."""
-        if os.path.realpath(self.path) == os.path.realpath(other.path):
-            raise InputError(f"{self.option} and {other.option} both name {self.path}.")
-
     @contextlib.contextmanager
     def opened(self) -> Iterator[BinaryIO]:
         """The file to write to; it is whole in the end, or as it was before."""

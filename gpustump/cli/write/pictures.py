@@ -32,17 +32,6 @@ _METADATA = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
 """No date in any file, so that the same picture always has the same bytes."""
 
 
-def check_matplotlib(option: str) -> None:
-    """Refuse an option that draws, if Matplotlib is missing.
-
-    Raises
-    ------
-    MissingLibraryError
-    """
-    if importlib.util.find_spec("matplotlib") is None:
-        raise MissingLibraryError(option, "Matplotlib", extra="plots")
-
-
 def picture_file(arguments: argparse.Namespace) -> OutputFile | None:
     """The file of --plot, None without the option; it can be drawn and written.
 
@@ -59,7 +48,8 @@ def picture_file(arguments: argparse.Namespace) -> OutputFile | None:
     ending = _ending(output.path)
     kind = kind_with_mark(f"{ending.removeprefix('.')} picture", FORMATS[ending])
     output.check_replaced(kind, force=arguments.force)
-    check_matplotlib(output.option)
+    if importlib.util.find_spec("matplotlib") is None:
+        raise MissingLibraryError(output.option, "Matplotlib", extra="plots")
     return output
 
 

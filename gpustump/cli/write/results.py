@@ -14,7 +14,7 @@ import os
 import re
 import sys
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import SimpleNamespace
 from typing import Any, BinaryIO, NamedTuple
 
@@ -136,7 +136,9 @@ def write_result(output: OutputFile, result: Result) -> None:
 def _write_csv(file: BinaryIO, result: Result) -> None:
     names = result.layout.names
     file.write(header_line(names))
-    for rows in _blocks(result.n_rows, max(1, BLOCK_CELLS // len(names))):
+    step = max(1, BLOCK_CELLS // len(names))
+    for start in range(0, result.n_rows, step):
+        rows = slice(start, min(start + step, result.n_rows))
         columns = [column.tolist() for column in result.block(rows)]
         file.write(_lines(zip(*columns, strict=True)))
     file.flush()
@@ -156,11 +158,6 @@ def _lines(rows: Iterable[Sequence[object]]) -> bytes:
     taker = SimpleNamespace(write=lambda line: lines.append(line.removesuffix("\r\n") + "\n"))
     csv.writer(taker).writerows(rows)
     return "".join(lines).encode()
-
-
-def _blocks(n_rows: int, size: int) -> Iterator[slice]:
-    for start in range(0, n_rows, size):
-        yield slice(start, min(start + size, n_rows))
 
 
 def _write_npz(file: BinaryIO, result: Result) -> None:
