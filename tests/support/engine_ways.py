@@ -217,7 +217,10 @@ def sparse(X: np.ndarray, rows: Rows, categorical: tuple[int, ...] = ()) -> Iter
     from gpustump.engines.cpu.engine import SPARSE
     from gpustump.engines.cpu.split import sparse_splits
 
-    table = check_table(scipy.sparse.csr_array(X))
+    given = scipy.sparse.csc_array(X)
+    for own in (given.data, given.indices, given.indptr):  # of which the table keeps some
+        own.flags.writeable = False
+    table = check_table(given)
     yield "sparse", as_routed(SPARSE, table, rows, 1)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sparse_splits, "_SAMPLES_AT_ONCE", 16)

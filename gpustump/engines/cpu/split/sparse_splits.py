@@ -244,15 +244,15 @@ def _parts(cost: np.ndarray, least: int) -> list[tuple[int, int]]:
 
 
 @parallel(
-    "void(int64, int64[:, ::1], int64[:, ::1], int64[:, :, ::1], int32[::1], Bounds, boolean,"
-    " float64[:, ::1])"
+    "void(int64, int64[:, ::1], int64[:, ::1], int64[:, :, ::1],"
+    " Array(int32, 1, 'C', readonly=True), Bounds, boolean, float64[:, ::1])"
 )
 def _pack_near(piece, gradient, hessian, rows, samples, bounds, told, found):  # type: ignore[no-untyped-def]
     """Put the terms of a piece of some samples side by side.
 
     Writes the sum of d**2 / h since they were packed last, and the least and the largest share of
     their former values that Hessians have. If `told`, each feature that lists a sample learns its
-    part.
+    part. The samples may be the caller's own, which may be read-only.
     """
     total, least, most = 0.0, 1.0, 1.0
     size = -(-len(samples) // len(found))
