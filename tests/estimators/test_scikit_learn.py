@@ -142,15 +142,6 @@ def test_no_bar_is_shown_where_stderr_is_not_a_terminal(capsys):
     assert capsys.readouterr() == ("", "")
 
 
-def test_importing_the_package_stays_light():
-    program = (
-        "import sys, gpustump; gpustump.fit_stump; heavy = {'sklearn', 'scipy', 'pandas', 'polars',"
-        "'torch', 'jax', 'cupy', 'numba', 'matplotlib', 'tqdm'}; print(heavy & set(sys.modules))"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.stdout.strip() == "set()", done.stderr
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
 def test_the_bar_shows_rounds_error_and_rate_on_a_terminal():
     import os

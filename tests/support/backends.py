@@ -2,7 +2,7 @@
 
 A behaviour test takes the `backend` fixture (see conftest.py) and so runs once for each of
 `TESTED`. One that cannot be used here is skipped, and the skip says why. Without an NVIDIA driver
-those on a GPU are left out: one test for each in test_backends.py says so, instead of a thousand.
+those on a GPU are left out.
 Arrays go in from NumPy by `asarray` and come back by `to_numpy`; neither uses the package's own
 conversions, which are under test.
 """
