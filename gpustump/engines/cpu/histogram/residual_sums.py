@@ -19,7 +19,7 @@ at most F (1 - F / (m H)). So
 
 With Q, the sum of all weighted squared residuals, abs(A) is also at most sqrt(H Q), by the
 inequality of Cauchy and Schwarz. The parts of a bin that a search has asked for tell its spread
-anew (`split.spread`).
+anew (`split.split_search`).
 """
 
 from __future__ import annotations
