@@ -27,6 +27,7 @@ from gpustump.arrays.libraries import running_minimum as running_minimum
 from gpustump.arrays.libraries import scalar as scalar
 from gpustump.arrays.libraries import to_host as to_host
 from gpustump.arrays.order_keys import as_working as as_working
+from gpustump.arrays.order_keys import floats_of as floats_of
 from gpustump.arrays.order_keys import missing_key as missing_key
 from gpustump.arrays.order_keys import order_keys as order_keys
 from gpustump.arrays.order_keys import working_dtype as working_dtype

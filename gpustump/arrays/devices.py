@@ -81,20 +81,16 @@ def devices() -> tuple[Device, ...]:
     >>> usable[0].name, usable[0].library
     ('cpu', 'numpy')
     """
-    host = [Device("cpu", "numpy", _version("numpy"), True, "trains host data"), _numba()]
+    host = [Device("cpu", "numpy", _version("numpy"), True, "trains host data")]
+    faster = f"not installed: it makes training many times faster; {how_to_install('cpu')}"
+    about = {"numba": ("compiles the CPU kernels for host data", faster)}
     for library in ("torch", "jax", "array_api_strict"):
+        about[library] = ("accepts and returns its arrays", "not installed (optional)")
+    for library, (use, lack) in about.items():
         version = _version(library)
-        found = "accepts and returns its arrays" if version else "not installed (optional)"
+        found = lack if version is None else use
         host.append(Device("cpu", library, version, version is not None, found))
     return (*host, *_cuda_devices())
-
-
-def _numba() -> Device:
-    version = _version("numba")
-    if version is None:
-        how = f"not installed: it makes training many times faster; {how_to_install('cpu')}"
-        return Device("cpu", "numba", None, False, how)
-    return Device("cpu", "numba", version, True, "compiles the CPU kernels for host data")
 
 
 def _cuda_devices() -> list[Device]:

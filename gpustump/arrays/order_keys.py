@@ -70,3 +70,9 @@ def order_keys(x: Array) -> Array:
     keys = xp.where(bits < 0, _MINIMUM[dtype_name(bits)] - bits, bits)
     infinity = int(np.asarray(np.inf, dtype_name(x)).view(dtype_name(bits)))
     return xp.where(xp.abs(keys) > infinity, missing_key(dtype_name(x)), keys)
+
+
+def floats_of(keys: np.ndarray) -> np.ndarray:
+    """The floats, in the host's memory, that keys were made from; none of them may be NaN's."""
+    bits = np.where(keys < 0, np.iinfo(keys.dtype).min - keys, keys)
+    return bits.view(keys.dtype.str.replace("i", "f"))

@@ -173,29 +173,6 @@ def fingerprint_of(
     return joined([leaves_of(X, numbers, weights)], classes, offset)
 
 
-def _sparse_leaves(
-    X: SparseTable, numbers: np.ndarray, weights: np.ndarray
-) -> Iterator[tuple[bytes, int]]:
-    """As `_all_leaves`, of a sparse table. Leaves that list nothing have the digest of zeros."""
-    n_features, begins = X.shape[1], range(0, len(X), LEAF_ROWS)
-    lengths = [min(LEAF_ROWS, len(X) - begin) for begin in begins]
-    digests = [bytearray(_digests(np.zeros((1, n))) * n_features) for n in lengths]
-    for feature in range(n_features):
-        rows, values = X.listed(feature)
-        leaves, starts = np.unique(rows // LEAF_ROWS, return_index=True)
-        ends = [*starts[1:].tolist(), len(rows)]
-        for leaf, start, end in zip(leaves.tolist(), starts.tolist(), ends, strict=False):
-            own, here = rows[start:end], values[start:end]
-            column = np.zeros((1, lengths[leaf]))
-            column[0, own - leaf * LEAF_ROWS] = here
-            at = feature * _DIGEST_BYTES
-            digests[leaf][at : at + _DIGEST_BYTES] = _digests(_canonical(column))
-    for own_digests, begin, n in zip(digests, begins, lengths, strict=True):
-        rest = slice(begin, begin + n)
-        last = np.stack([numbers[rest], weights[rest]]).astype("<f8")
-        yield bytes(own_digests) + _digests(_canonical(last)), n
-
-
 def all_weights(sample_weight: Any, X: Array) -> np.ndarray:
     """The weight of every row, (n_rows,) of float64: 0 for the rows that take no part."""
     found, rows = check_weights(sample_weight, X)
@@ -271,6 +248,45 @@ def joined(
     return _fingerprint(_all_leaves(parts), classes, offset)
 
 
+def _all_leaves(parts: Iterable[Leaves]) -> Iterator[tuple[bytes, int]]:
+    """The digests of each leaf's columns, and its number of rows; the last one may have fewer."""
+    rows: np.ndarray | None = None  # those of a leaf that has begun
+    for part in parts:
+        rows = part.head if rows is None else np.concatenate([rows, part.head])
+        if len(rows) and (part.digests or len(rows) == LEAF_ROWS):
+            yield _digests(rows.T), len(rows)
+            rows = rows[:0]
+        size = _DIGEST_BYTES * rows.shape[1]
+        for at in range(0, len(part.digests), size):
+            yield part.digests[at : at + size], LEAF_ROWS
+        rows = np.concatenate([rows, part.tail])
+    if rows is not None and len(rows):
+        yield _digests(rows.T), len(rows)
+
+
+def _sparse_leaves(
+    X: SparseTable, numbers: np.ndarray, weights: np.ndarray
+) -> Iterator[tuple[bytes, int]]:
+    """As `_all_leaves`, of a sparse table. Leaves that list nothing have the digest of zeros."""
+    n_features, begins = X.shape[1], range(0, len(X), LEAF_ROWS)
+    lengths = [min(LEAF_ROWS, len(X) - begin) for begin in begins]
+    digests = [bytearray(_digests(np.zeros((1, n))) * n_features) for n in lengths]
+    for feature in range(n_features):
+        rows, values = X.listed(feature)
+        leaves, starts = np.unique(rows // LEAF_ROWS, return_index=True)
+        ends = [*starts[1:].tolist(), len(rows)]
+        for leaf, start, end in zip(leaves.tolist(), starts.tolist(), ends, strict=False):
+            own, here = rows[start:end], values[start:end]
+            column = np.zeros((1, lengths[leaf]))
+            column[0, own - leaf * LEAF_ROWS] = here
+            at = feature * _DIGEST_BYTES
+            digests[leaf][at : at + _DIGEST_BYTES] = _digests(_canonical(column))
+    for own_digests, begin, n in zip(digests, begins, lengths, strict=True):
+        rest = slice(begin, begin + n)
+        last = np.stack([numbers[rest], weights[rest]]).astype("<f8")
+        yield bytes(own_digests) + _digests(_canonical(last)), n
+
+
 def _fingerprint(
     leaves: Iterable[tuple[bytes, int]], classes: Sequence[Any], offset: np.ndarray | None
 ) -> Fingerprint:
@@ -292,22 +308,6 @@ def _fingerprint(
         whole.update(own.digest())
     *features, target, weights = (own.hexdigest()[:_COLUMN_DIGITS] for own in hashes)
     return Fingerprint(n_rows, whole.hexdigest(), tuple(features), target, weights)
-
-
-def _all_leaves(parts: Iterable[Leaves]) -> Iterator[tuple[bytes, int]]:
-    """The digests of each leaf's columns, and its number of rows; the last one may have fewer."""
-    rows: np.ndarray | None = None  # those of a leaf that has begun
-    for part in parts:
-        rows = part.head if rows is None else np.concatenate([rows, part.head])
-        if len(rows) and (part.digests or len(rows) == LEAF_ROWS):
-            yield _digests(rows.T), len(rows)
-            rows = rows[:0]
-        size = _DIGEST_BYTES * rows.shape[1]
-        for at in range(0, len(part.digests), size):
-            yield part.digests[at : at + size], LEAF_ROWS
-        rows = np.concatenate([rows, part.tail])
-    if rows is not None and len(rows):
-        yield _digests(rows.T), len(rows)
 
 
 def _canonical(values: np.ndarray) -> np.ndarray:

@@ -52,6 +52,84 @@ def check_labels(y: Any, X: Array) -> Array:
     return y
 
 
+def _host_labels(y: Any, X: Array) -> np.ndarray:
+    given_as_array = arrays.is_array(y)
+    labels: np.ndarray = as_array(y, "y", keeps_objects=True)
+    if isinstance(y, list | tuple) and labels.dtype.kind == "U":  # NumPy makes text of all
+        labels = np.asarray(y, dtype=object)
+    if labels.dtype.kind not in "biufUO":
+        raise TypeError(
+            f"y has dtype {labels.dtype}; labels may be whole numbers, booleans or text."
+        )
+    labels = _as_vector(labels, "labels")
+    if labels.shape[0] != X.shape[0]:
+        raise ValueError(
+            f"X and y have inconsistent numbers of samples: {X.shape[0]} and {labels.shape[0]}."
+        )
+    if labels.dtype == object:
+        labels = _of_one_kind(labels)
+    if given_as_array and labels.dtype.kind not in "UO":  # text is always on the host
+        check_same_device(labels, "y", X)
+    return labels
+
+
+def _of_one_kind(labels: np.ndarray) -> np.ndarray:
+    """Python objects as an array of numbers or booleans; as they are if they are text."""
+    values = labels.tolist()
+    lacking = next((index for index, value in enumerate(values) if is_missing(value)), None)
+    if lacking is not None:
+        raise ValueError(f"y contains NaN or None, the first at index {lacking}.")
+    kinds = {type(value) for value in values}
+    if all(issubclass(kind, str) for kind in kinds):
+        return labels if kinds == {str} else np.asarray(list(map(str, values)), dtype=object)
+    if all(issubclass(kind, (bool, np.bool_)) for kind in kinds):
+        return np.asarray(values, dtype=bool)
+    if not all(issubclass(kind, (numbers.Real, decimal.Decimal, np.bool_)) for kind in kinds):
+        found = ", ".join(sorted(kind.__name__ for kind in kinds))
+        raise TypeError(
+            f"y holds objects of the types {found}; labels may be whole numbers, booleans or text, "
+            "all of one kind: y.astype(str) makes text of them."
+        )
+    if not all(issubclass(kind, (numbers.Integral, np.bool_)) for kind in kinds):
+        return np.asarray(list(map(float, values)))
+    whole = list(map(int, values))
+    dtype = np.uint64 if max(whole) >= 2**63 else np.int64
+    try:
+        return np.asarray(whole, dtype=dtype)
+    except OverflowError as error:
+        raise ValueError(
+            "y holds integers of more than 64 bits; as labels, write them as text."
+        ) from error
+
+
+def _as_vector(y: Any, things: str) -> Any:
+    """Labels or targets (n_samples,); a column is accepted with scikit-learn's warning."""
+    from sklearn.utils import column_or_1d
+
+    if y.ndim == 2 and y.shape[1] == 1:
+        return np.asarray(column_or_1d(y, warn=True))
+    if y.ndim != 1:
+        raise ValueError(
+            f"y must have one dimension, (n_samples,), but its shape is {y.shape}; several "
+            f"{things} for a sample are not supported."
+        )
+    return y
+
+
+def _refuse_other_numbers(y: Array) -> None:
+    """Refuse numbers that are no labels."""
+    if "float" not in arrays.dtype_name(y):
+        return
+    xp = arrays.namespace_of(y)
+    refuse_problems({"NaN": xp.isnan(y), "infinity": xp.isinf(y)}, "y")
+    at = first_where(y != xp.floor(y))
+    if at is not None:
+        raise ValueError(
+            f"Unknown label type: continuous. y holds {float(y[at]):g}; a classifier needs "
+            "classes, so whole numbers, booleans or text. Cut a quantity into classes first."
+        )
+
+
 def encode(y: Array, X: Array) -> tuple[np.ndarray, Array]:
     """The classes, and the number of each sample's class.
 
@@ -138,84 +216,6 @@ def plain_labels(classes: np.ndarray) -> tuple[bool | int | float | str, ...]:
     if classes.dtype.kind == "f" and (np.abs(classes) < 2**53).all():
         classes = classes.astype(np.int64)
     return tuple(classes.tolist())
-
-
-def _as_vector(y: Any, things: str) -> Any:
-    """Labels or targets (n_samples,); a column is accepted with scikit-learn's warning."""
-    from sklearn.utils import column_or_1d
-
-    if y.ndim == 2 and y.shape[1] == 1:
-        return np.asarray(column_or_1d(y, warn=True))
-    if y.ndim != 1:
-        raise ValueError(
-            f"y must have one dimension, (n_samples,), but its shape is {y.shape}; several "
-            f"{things} for a sample are not supported."
-        )
-    return y
-
-
-def _host_labels(y: Any, X: Array) -> np.ndarray:
-    given_as_array = arrays.is_array(y)
-    labels: np.ndarray = as_array(y, "y", keeps_objects=True)
-    if isinstance(y, list | tuple) and labels.dtype.kind == "U":  # NumPy makes text of all
-        labels = np.asarray(y, dtype=object)
-    if labels.dtype.kind not in "biufUO":
-        raise TypeError(
-            f"y has dtype {labels.dtype}; labels may be whole numbers, booleans or text."
-        )
-    labels = _as_vector(labels, "labels")
-    if labels.shape[0] != X.shape[0]:
-        raise ValueError(
-            f"X and y have inconsistent numbers of samples: {X.shape[0]} and {labels.shape[0]}."
-        )
-    if labels.dtype == object:
-        labels = _of_one_kind(labels)
-    if given_as_array and labels.dtype.kind not in "UO":  # text is always on the host
-        check_same_device(labels, "y", X)
-    return labels
-
-
-def _of_one_kind(labels: np.ndarray) -> np.ndarray:
-    """Python objects as an array of numbers or booleans; as they are if they are text."""
-    values = labels.tolist()
-    lacking = next((index for index, value in enumerate(values) if is_missing(value)), None)
-    if lacking is not None:
-        raise ValueError(f"y contains NaN or None, the first at index {lacking}.")
-    kinds = {type(value) for value in values}
-    if all(issubclass(kind, str) for kind in kinds):
-        return labels if kinds == {str} else np.asarray(list(map(str, values)), dtype=object)
-    if all(issubclass(kind, (bool, np.bool_)) for kind in kinds):
-        return np.asarray(values, dtype=bool)
-    if not all(issubclass(kind, (numbers.Real, decimal.Decimal, np.bool_)) for kind in kinds):
-        found = ", ".join(sorted(kind.__name__ for kind in kinds))
-        raise TypeError(
-            f"y holds objects of the types {found}; labels may be whole numbers, booleans or text, "
-            "all of one kind: y.astype(str) makes text of them."
-        )
-    if not all(issubclass(kind, (numbers.Integral, np.bool_)) for kind in kinds):
-        return np.asarray(list(map(float, values)))
-    whole = list(map(int, values))
-    dtype = np.uint64 if max(whole) >= 2**63 else np.int64
-    try:
-        return np.asarray(whole, dtype=dtype)
-    except OverflowError as error:
-        raise ValueError(
-            "y holds integers of more than 64 bits; as labels, write them as text."
-        ) from error
-
-
-def _refuse_other_numbers(y: Array) -> None:
-    """Refuse numbers that are no labels."""
-    if "float" not in arrays.dtype_name(y):
-        return
-    xp = arrays.namespace_of(y)
-    refuse_problems({"NaN": xp.isnan(y), "infinity": xp.isinf(y)}, "y")
-    at = first_where(y != xp.floor(y))
-    if at is not None:
-        raise ValueError(
-            f"Unknown label type: continuous. y holds {float(y[at]):g}; a classifier needs "
-            "classes, so whole numbers, booleans or text. Cut a quantity into classes first."
-        )
 
 
 def check_signs(y: Any, X: Array) -> Array:

@@ -15,24 +15,6 @@ from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 from gpustump.data.readable import either, shown, suggestion
 
-
-def check_real(
-    value: Any, name: str, *, above: float = -math.inf, least: float = -math.inf
-) -> float:
-    """A finite real number above `above` and not below `least`."""
-    wanted = "a finite number"
-    if above > -math.inf:
-        wanted += f" above {above:g}"
-    if least > -math.inf:
-        wanted += f" of at least {least:g}"
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise TypeError(f"{name} must be {wanted}; got {value!r}.")
-    with contextlib.suppress(OverflowError):  # from an int larger than every float
-        if math.isfinite(value) and float(value) > above and float(value) >= least:
-            return float(value)
-    raise ValueError(f"{name} must be {wanted}; got {value!r}.")
-
-
 DateOrderName = Literal["dmy", "mdy", "ymd"]
 """What a date such as 03/04/24 begins with: day, month or year, and what comes next."""
 
@@ -52,6 +34,9 @@ MultiClass = Literal["one_vs_rest", "shared"]
 """With more than two classes: a run for each class, or one run whose stumps vote for all."""
 
 MULTI_CLASS: tuple[MultiClass, ...] = get_args(MultiClass)
+
+QuantityLoss = Literal["squared_error", "poisson", "gamma"]
+"""The losses of a target that is a quantity."""
 
 ClassScoring = Literal[
     "loss", "accuracy", "neg_log_loss", "roc_auc", "balanced_accuracy", "neg_exponential_loss"
@@ -74,6 +59,10 @@ QUANTITY_LINKS: tuple[Link, ...] = ("identity", "log")
 
 MOST_CATEGORIES = 1000
 """The most categories of a feature; they are numbered from 0."""
+
+MOST_CODES = 100
+"""A column of a file with up to this many distinct whole numbers may hold codes of classes, counts
+or another quantity: users must say which."""
 
 MOST_BAGS = 1_000_000
 """More bags than this are surely a mistake: each is a training of its own."""
@@ -133,8 +122,6 @@ L2_OF_ONE_OUTPUT, L2_OF_SHARED_OUTPUTS = 1.0, 0.1
 """What l2_regularization=None stands for: numbers that suit bags with early stopping. With several
 outputs, B, the sum of weight * p * (1 - p), is smaller for each of them, and so is the number."""
 
-_Choice = TypeVar("_Choice", bound=str)
-
 
 def check_learner(weak_learner: Any) -> Learner:
     """A weak learner by its name."""
@@ -144,14 +131,6 @@ def check_learner(weak_learner: Any) -> Learner:
 def check_vote_kind(votes: Any, choices: tuple[VoteKind, ...] = VOTE_KINDS) -> VoteKind:
     """What regions vote, by its name."""
     return _one_of(choices, votes, "votes")
-
-
-MOST_CODES = 100
-"""A column of a file with up to this many distinct whole numbers may hold codes of classes, counts
-or another quantity: users must say which."""
-
-QuantityLoss = Literal["squared_error", "poisson", "gamma"]
-"""The losses of a target that is a quantity."""
 
 
 def check_quantity_loss(loss: Any) -> QuantityLoss:
@@ -173,6 +152,9 @@ def check_scoring(scoring: Any) -> ClassScoring:
             "that they are the same on every device; a callable would need a finished classifier."
         )
     return _one_of(SCORINGS, scoring, "scoring")
+
+
+_Choice = TypeVar("_Choice", bound=str)
 
 
 def _one_of(choices: tuple[_Choice, ...], value: Any, name: str) -> _Choice:
@@ -220,6 +202,23 @@ def check_count(value: Any, name: str, *, least: int = 1, most: float = math.inf
     if int(value) > most:
         raise ValueError(f"{name} must be at most {most}; got {value!r}.")
     return int(value)
+
+
+def check_real(
+    value: Any, name: str, *, above: float = -math.inf, least: float = -math.inf
+) -> float:
+    """A finite real number above `above` and not below `least`."""
+    wanted = "a finite number"
+    if above > -math.inf:
+        wanted += f" above {above:g}"
+    if least > -math.inf:
+        wanted += f" of at least {least:g}"
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name} must be {wanted}; got {value!r}.")
+    with contextlib.suppress(OverflowError):  # from an int larger than every float
+        if math.isfinite(value) and float(value) > above and float(value) >= least:
+            return float(value)
+    raise ValueError(f"{name} must be {wanted}; got {value!r}.")
 
 
 MONOTONE = "monotonic_cst"

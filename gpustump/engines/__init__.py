@@ -9,12 +9,16 @@
     category_columns   the numbers of the categories of categorical features
     category_search    the best set of categories of a round
     category_table     an engine's table with categorical features
+    sparse_order       the sorted columns of a sparse table
+    quadrants          the best cut of a pair of features into four regions
     reference/         the scan in the array API, on arrays of any library
     cpu/               compiled kernels for the CPU
     cuda/              compiled kernels for CUDA devices
     cluster/           rows in many places, which answer the CPU engine's search together
     handover           a run that begins on one engine and goes on with another
     batched_rounds     many rounds in one call of an engine
+    powers             tables of exponentials, from which kernels compute factors
+    pair_runs          runs of boosting by pairs of features, by the engine that suits them
     prediction         the sum of step functions, by the kernels that suit the table
     running_scores     scores that grow term by term, for stages and early stopping
     held_out           what early stopping adds up, where the CPU kernels are in use

@@ -227,7 +227,12 @@ class _Part:
 
     def best(self, by_number: np.ndarray, objective: Objective) -> _Found | None:
         """The best set, of the first feature that has it; None if there is none."""
-        of_groups, missing = self._of_groups(by_number), by_number[self._columns, :, :, -1]
+        # (n_columns, n_outputs, 2, most groups); 0 after a feature's last group.
+        shape = (len(self._columns), *by_number.shape[1:3], int(self._n_groups.max()))
+        of_groups = np.zeros(shape, dtype=np.int64)
+        taken = by_number[self._column_of_number, :, :, self._numbers]
+        of_groups[self._group_at, :, :, self._group_number] = np.add.reduceat(taken, self._starts)
+        missing = by_number[self._columns, :, :, -1]
         scores, orders, at = _best_prefixes(of_groups, self._n_groups, missing, objective)
         first = int(np.argmax(scores))
         score = scores[first].item()
@@ -236,14 +241,6 @@ class _Part:
         order, last = divmod(int(at[first]), of_groups.shape[3])
         left = orders[first, order, : last + 1].tolist()
         return _Found(int(self._columns[first]), score, left)
-
-    def _of_groups(self, by_number: np.ndarray) -> np.ndarray:
-        """The sums of each group, (n_columns, n_outputs, 2, most groups); 0 after the last one."""
-        taken = by_number[self._column_of_number, :, :, self._numbers]
-        shape = (len(self._columns), *by_number.shape[1:3], int(self._n_groups.max()))
-        found = np.zeros(shape, dtype=np.int64)
-        found[self._group_at, :, :, self._group_number] = np.add.reduceat(taken, self._starts)
-        return found
 
 
 def _nothing(scores: np.ndarray) -> float:

@@ -52,7 +52,8 @@ def in_units(sample_weight: Array, n_copies: int = 1) -> Array:
 def scaled(sample_weight: Array, exponent: int) -> Array:
     """Weights times 2**exponent, rounded up to whole numbers of at least 1, still in float64."""
     xp = arrays.namespace_of(sample_weight)
-    found = xp.ceil(_times_power_of_two(sample_weight, exponent))
+    half = exponent // 2  # in two steps, since 2**exponent alone may not be a float
+    found = xp.ceil(sample_weight * math.ldexp(1.0, half) * math.ldexp(1.0, exponent - half))
     return xp.maximum(found, xp.ones_like(found))  # a subnormal product may be flushed to zero
 
 
@@ -210,9 +211,3 @@ def _rescale_exponent(bound: int, scale: int, n_samples: int) -> int:
     while bound << max(0, -rescale_exponent) > limit << max(0, rescale_exponent):
         rescale_exponent += 1
     return rescale_exponent
-
-
-def _times_power_of_two(x: Array, power: int) -> Array:
-    """x * 2**power in two steps, since 2**power alone may not be a float."""
-    half = power // 2
-    return x * math.ldexp(1.0, half) * math.ldexp(1.0, power - half)

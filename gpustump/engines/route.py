@@ -163,6 +163,31 @@ class Choice:
         return handing_over(trainer, successor) if successors else trainer
 
 
+def prepared(
+    task: Task,
+    rows: Array | None,
+    resources: Resources,
+    device: str | None = None,
+    *,
+    gpu_problem: str | None = None,
+) -> tuple[Route, Trainer]:
+    """A route and the trainer of the table prepared along it; see `choose`.
+
+    Arrays on a GPU whose library keeps most of the device's memory for itself, as JAX does, may
+    leave too little for the kernels. Then the reference scan trains there.
+    """
+    choice = choose(task, resources, device=device, gpu_problem=gpu_problem)
+    try:
+        return choice.route, choice.prepare(rows)
+    except DeviceError as error:
+        if choice.fallback is None:
+            raise
+        reason = f"the memory that {arrays.library_name(task.X)} leaves is too little: {error}"
+        place = choice.route.place
+        choice = _choice(place, choice.fallback, reason, choice.task, resources)
+        return choice.route, choice.prepare(rows)
+
+
 def choose(
     task: Task,
     resources: Resources | None = None,
@@ -224,31 +249,6 @@ def _check_sparse(task: Task, device: str | None) -> None:
         )
 
 
-def prepared(
-    task: Task,
-    rows: Array | None,
-    resources: Resources,
-    device: str | None = None,
-    *,
-    gpu_problem: str | None = None,
-) -> tuple[Route, Trainer]:
-    """A route and the trainer of the table prepared along it; see `choose`.
-
-    Arrays on a GPU whose library keeps most of the device's memory for itself, as JAX does, may
-    leave too little for the kernels. Then the reference scan trains there.
-    """
-    choice = choose(task, resources, device=device, gpu_problem=gpu_problem)
-    try:
-        return choice.route, choice.prepare(rows)
-    except DeviceError as error:
-        if choice.fallback is None:
-            raise
-        reason = f"the memory that {arrays.library_name(task.X)} leaves is too little: {error}"
-        place = choice.route.place
-        choice = _choice(place, choice.fallback, reason, choice.task, resources)
-        return choice.route, choice.prepare(rows)
-
-
 def why_not_on_gpu(task: Task) -> str | None:
     """Why "auto" leaves a table on the host; None if a GPU is to train on it."""
     if asked_for() not in ("auto", "cuda"):
@@ -275,67 +275,6 @@ def least_elements(n_layers: int = 1, n_rounds: int = USUAL_ROUNDS) -> int:
 
 def _rounds(task: Task) -> int:
     return USUAL_ROUNDS if task.n_rounds is None else task.n_rounds
-
-
-def device_of_route(route: Route, X: Array) -> cuda_device.CudaDevice | None:
-    """The device whose kernels train along a route; None if no device's do."""
-    if route.engine != "cuda":
-        return None
-    is_named = route.place.startswith("cuda")  # a stand-in for a device, in tests, has no name
-    return cuda_device.device_named(route.place) if is_named else cuda_device.device_of(X)
-
-
-def is_worth_its_start(seconds: float, *stages: str) -> bool:
-    """Whether to load the kernels for work that takes the reference this many seconds.
-
-    If not, the seconds are added to the reference's total in this process. When the total would
-    reach the time that loading takes, the answer is yes.
-    """
-    global _waited
-    if KERNELS.are_loaded(*stages) or _waited + seconds >= START_SECONDS:
-        return True
-    _waited += seconds
-    return False
-
-
-def kernels_will_train(task: Task) -> bool:
-    """Whether the CPU's kernels would train this on the host; the number of rounds must be known.
-
-    Unlike `choose`, this adds no seconds to the reference's total.
-    """
-    asked = asked_for()
-    kernels, _ = _of_kernels(task)
-    if asked == "reference" or kernels.refusal(task) is not None:
-        return False
-    engine = kernels.name
-    is_worth_it = _waited + REFERENCE.seconds(task) >= START_SECONDS
-    return asked != "auto" or KERNELS.are_loaded(engine) or (is_worth_it and are_compiled(engine))
-
-
-def asked_for() -> str:
-    """What GPUSTUMP_KERNELS asks for: one of `CHOICES`.
-
-    Raises
-    ------
-    ValueError
-        If its value is none of them.
-    """
-    choice = os.environ.get("GPUSTUMP_KERNELS") or "auto"
-    if choice not in CHOICES:
-        raise ValueError(f"GPUSTUMP_KERNELS must be one of {', '.join(CHOICES)}; got {choice!r}.")
-    return choice
-
-
-def _choice(
-    place: str,
-    engine: Engine,
-    reason: str,
-    task: Task,
-    resources: Resources,
-    passed_over: tuple[str, ...] = (),
-) -> Choice:
-    route = Route(place, engine.name, engine.summary, reason, passed_over)
-    return Choice(route, engine, task, resources)
 
 
 def _on_gpu(task: Task, resources: Resources, device: str) -> Choice:
@@ -395,29 +334,6 @@ def _on_host(task: Task, resources: Resources, passed_over: tuple[str, ...]) -> 
     return _on_host(task, resources, passed_over)  # now the kernels refuse
 
 
-def have_scan_compiled(task: Task) -> None:
-    """Have the few kernels that scan a table compiled by another process, if it will need them."""
-    engine, _ = _of_kernels(task)
-    if asked_for() == "auto" and engine.refusal(task) is None:
-        _have_scan_compiled(engine, task)
-
-
-def _have_scan_compiled(engine: Engine, task: Task) -> bool:
-    """The same; returns whether a scan may train until the engine's own kernels are compiled."""
-    if are_compiled(*stages_of(engine, task)) or SCANNED.refusal(task) is not None:
-        return False
-    KERNELS.have_compiled(*stages_of(SCANNED, task))
-    return True
-
-
-def _able(task: Task) -> list[Engine]:
-    """The host's engines that can train this; under a memory limit the first that fits is taken."""
-    engines: tuple[Engine, ...] = (CODED, REFERENCE, SORTED, SPARSE)
-    if asked_for() == "reference":
-        engines = (REFERENCE,)
-    return [engine for engine in engines if engine.refusal(task) is None]
-
-
 def _fastest(task: Task) -> tuple[Engine, str, tuple[str, ...]]:
     """The host's fastest engine, why it was chosen, and why others were passed over."""
     asked = asked_for()
@@ -452,7 +368,94 @@ def _of_kernels(task: Task) -> tuple[Engine, str]:
     return CODED, "the table is large"
 
 
+def is_worth_its_start(seconds: float, *stages: str) -> bool:
+    """Whether to load the kernels for work that takes the reference this many seconds.
+
+    If not, the seconds are added to the reference's total in this process. When the total would
+    reach the time that loading takes, the answer is yes.
+    """
+    global _waited
+    if KERNELS.are_loaded(*stages) or _waited + seconds >= START_SECONDS:
+        return True
+    _waited += seconds
+    return False
+
+
+def _able(task: Task) -> list[Engine]:
+    """The host's engines that can train this; under a memory limit the first that fits is taken."""
+    engines: tuple[Engine, ...] = (CODED, REFERENCE, SORTED, SPARSE)
+    if asked_for() == "reference":
+        engines = (REFERENCE,)
+    return [engine for engine in engines if engine.refusal(task) is None]
+
+
+def _have_scan_compiled(engine: Engine, task: Task) -> bool:
+    """Have the few kernels that scan a table compiled by another process.
+
+    Returns whether a scan may train until the engine's own kernels are compiled.
+    """
+    if are_compiled(*stages_of(engine, task)) or SCANNED.refusal(task) is not None:
+        return False
+    KERNELS.have_compiled(*stages_of(SCANNED, task))
+    return True
+
+
+def have_scan_compiled(task: Task) -> None:
+    """The same for a table that will be trained on, if it will need them."""
+    engine, _ = _of_kernels(task)
+    if asked_for() == "auto" and engine.refusal(task) is None:
+        _have_scan_compiled(engine, task)
+
+
+def _choice(
+    place: str,
+    engine: Engine,
+    reason: str,
+    task: Task,
+    resources: Resources,
+    passed_over: tuple[str, ...] = (),
+) -> Choice:
+    route = Route(place, engine.name, engine.summary, reason, passed_over)
+    return Choice(route, engine, task, resources)
+
+
 def _moved(task: Task, device: str) -> Task:
     if arrays.device_name(task.X) == device:
         return task
     return replace(task, X=moved_to_device(task.X, device))
+
+
+def asked_for() -> str:
+    """What GPUSTUMP_KERNELS asks for: one of `CHOICES`.
+
+    Raises
+    ------
+    ValueError
+        If its value is none of them.
+    """
+    choice = os.environ.get("GPUSTUMP_KERNELS") or "auto"
+    if choice not in CHOICES:
+        raise ValueError(f"GPUSTUMP_KERNELS must be one of {', '.join(CHOICES)}; got {choice!r}.")
+    return choice
+
+
+def kernels_will_train(task: Task) -> bool:
+    """Whether the CPU's kernels would train this on the host; the number of rounds must be known.
+
+    Unlike `choose`, this adds no seconds to the reference's total.
+    """
+    asked = asked_for()
+    kernels, _ = _of_kernels(task)
+    if asked == "reference" or kernels.refusal(task) is not None:
+        return False
+    engine = kernels.name
+    is_worth_it = _waited + REFERENCE.seconds(task) >= START_SECONDS
+    return asked != "auto" or KERNELS.are_loaded(engine) or (is_worth_it and are_compiled(engine))
+
+
+def device_of_route(route: Route, X: Array) -> cuda_device.CudaDevice | None:
+    """The device whose kernels train along a route; None if no device's do."""
+    if route.engine != "cuda":
+        return None
+    is_named = route.place.startswith("cuda")  # a stand-in for a device, in tests, has no name
+    return cuda_device.device_named(route.place) if is_named else cuda_device.device_of(X)

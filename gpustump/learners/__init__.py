@@ -8,6 +8,8 @@
     kinds           all kinds of hypotheses, in two unions, and in words: "1 < x <= 3"
     thresholds      a threshold between two values, and in the dtype of the data
     step_table      a step function of one feature: the sum of many hypotheses' votes
+    pair_table      what a pair of features adds: a table over the bins of both
+    target_scale    the unit in which quantities are learnt, so that residuals are exact
 
 Nothing here knows how a hypothesis is found, or what it is trained for.
 """

@@ -24,7 +24,7 @@ from gpustump.boosting.votes.votes import Vote
 from gpustump.data.readable import shown
 from gpustump.engines.objective import Objective
 from gpustump.model import model_file
-from gpustump.model.members import AnyMember, Member
+from gpustump.model.members import Member
 from gpustump.model.model_file import canonical
 from gpustump.model.rows import (
     WRONG,
@@ -271,6 +271,37 @@ class Stored(NamedTuple):
             return 0
 
 
+def _run_of(run: Any, outline: Outline) -> RunLog:
+    """The log of a run that may hold anything; what is checked here would also be written."""
+    rows, reason, width = run["rounds"], run["stop_reason"], len(outline.row_fields)
+    if not run["constant"]:  # it has not begun
+        return RunLog()
+    if reason not in STOP_REASONS:
+        raise ValueError(f"stop_reason must be one of {STOP_REASONS}; got {shown(reason)}")
+    if len(rows) > outline.n_rounds:
+        raise ValueError(f"there must be at most {outline.n_rounds} rounds; got {len(rows)}")
+    constant = None if outline.objective.has_signs else run["constant"]
+    member = member_of_rows([row[:width] for row in rows], constant, outline.row_fields)
+    check_member(member)
+    if not all(0 <= one.feature < outline.n_features for one in member.hypotheses):
+        raise ValueError(f"features must be whole numbers from 0 to {outline.n_features - 1}")
+    judged = [_judgement(*row[width:]) for row in rows]
+    if any((own is not None) != outline.is_watched for own in judged):
+        wanted = "numbers" if outline.is_watched else "null"
+        raise ValueError(f"{' and '.join(_JUDGED_FIELDS)} must be {wanted} in every round")
+    votes: Sequence[Vote]  # each in the form of a round's record
+    if isinstance(member, Member):
+        votes = member.votes
+    else:
+        votes = [tuple(map(tuple, own)) for own in member.region_votes.tolist()]
+    rounds = list(map(LoggedRound, member.hypotheses, votes, judged))
+    return RunLog(rounds, tuple(member.constant.tolist()), reason)
+
+
+def _judgement(score: Any, error: Any) -> Judgement | None:
+    return None if score is None and error is None else Judgement(float(score), float(error))
+
+
 def is_there(path: str | PathLike[str]) -> bool:
     """Whether there is a checkpoint to read; an empty file is none."""
     return Path(path).exists() and Path(path).stat().st_size > 0
@@ -293,13 +324,6 @@ def read(path: str | PathLike[str]) -> Stored:
         raise _refused(name, reason_of(error)) from error
 
 
-def _refused(name: str, reason: str) -> CheckpointError:
-    return CheckpointError(
-        f"checkpoint: {name} is no checkpoint that gpustump can have written: {reason.rstrip('.')}."
-        " Give another name, or remove the file to start anew."
-    )
-
-
 def _stored(name: str, document: Any) -> Stored:
     """The content of a file, after checking format, version and checksum."""
     if document["format"] != FORMAT:
@@ -315,34 +339,8 @@ def _stored(name: str, document: Any) -> Stored:
     return Stored(name, head, document["fields"], document["bags"])
 
 
-def _run_of(run: Any, outline: Outline) -> RunLog:
-    """The log of a run that may hold anything; what is checked here would also be written."""
-    rows, reason, width = run["rounds"], run["stop_reason"], len(outline.row_fields)
-    if not run["constant"]:  # it has not begun
-        return RunLog()
-    if reason not in STOP_REASONS:
-        raise ValueError(f"stop_reason must be one of {STOP_REASONS}; got {shown(reason)}")
-    if len(rows) > outline.n_rounds:
-        raise ValueError(f"there must be at most {outline.n_rounds} rounds; got {len(rows)}")
-    constant = None if outline.objective.has_signs else run["constant"]
-    member = member_of_rows([row[:width] for row in rows], constant, outline.row_fields)
-    check_member(member)
-    if not all(0 <= one.feature < outline.n_features for one in member.hypotheses):
-        raise ValueError(f"features must be whole numbers from 0 to {outline.n_features - 1}")
-    judged = [_judgement(*row[width:]) for row in rows]
-    if any((own is not None) != outline.is_watched for own in judged):
-        wanted = "numbers" if outline.is_watched else "null"
-        raise ValueError(f"{' and '.join(_JUDGED_FIELDS)} must be {wanted} in every round")
-    rounds = list(map(LoggedRound, member.hypotheses, _votes_of(member), judged))
-    return RunLog(rounds, tuple(member.constant.tolist()), reason)
-
-
-def _judgement(score: Any, error: Any) -> Judgement | None:
-    return None if score is None and error is None else Judgement(float(score), float(error))
-
-
-def _votes_of(member: AnyMember) -> Sequence[Vote]:
-    """The votes of each round, in the form of its record."""
-    if isinstance(member, Member):
-        return member.votes
-    return [tuple(map(tuple, own)) for own in member.region_votes.tolist()]
+def _refused(name: str, reason: str) -> CheckpointError:
+    return CheckpointError(
+        f"checkpoint: {name} is no checkpoint that gpustump can have written: {reason.rstrip('.')}."
+        " Give another name, or remove the file to start anew."
+    )

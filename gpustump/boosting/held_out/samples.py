@@ -1,8 +1,7 @@
 """The held-out samples that early stopping watches: labels and weights, of one output or of K.
 
-Scores F of samples are
-float64, whole multiples of `VOTE_UNIT` with an absolute value of at most `VOTES_LIMIT`. They are
-turned into integers, in that unit, before anything is computed from them.
+Scores F of samples are float64, whole multiples of `VOTE_UNIT` with an absolute value of at most
+`VOTES_LIMIT`. They are turned into integers, in that unit, before anything is computed from them.
 
 The held-out samples may be split into groups, each in a place of its own; see `scores`.
 """

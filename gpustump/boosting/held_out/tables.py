@@ -119,14 +119,11 @@ def _loss_table() -> tuple[np.ndarray, np.ndarray]:
     units = np.log1p(np.exp(-x)) * 2.0**LOSS_BITS
     nodes = np.zeros(_LAST_NODE + 1, dtype=np.int64)
     nodes[:-1] = np.rint(units)
-    for i in np.flatnonzero(np.abs(units - np.floor(units) - 0.5) < _DOUBT).tolist():
-        nodes[i] = _loss_at(Decimal(float(x[i])))
-    return nodes, np.append(nodes[:-1] - nodes[1:], 0)
-
-
-def _loss_at(x: Decimal) -> int:
     with decimal.localcontext(decimal.Context(prec=50, rounding=decimal.ROUND_HALF_EVEN)):
-        return int(((1 + (-x).exp()).ln() * 2**LOSS_BITS).to_integral_value())
+        for i in np.flatnonzero(np.abs(units - np.floor(units) - 0.5) < _DOUBT).tolist():
+            loss = (1 + (-Decimal(float(x[i]))).exp()).ln()
+            nodes[i] = int((loss * 2**LOSS_BITS).to_integral_value())
+    return nodes, np.append(nodes[:-1] - nodes[1:], 0)
 
 
 @dataclass(frozen=True)

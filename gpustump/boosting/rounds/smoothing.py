@@ -60,11 +60,48 @@ class Smoothing:
     bag: int = 0
 
 
-def sampled_rows(n_samples: int, n_features: int) -> np.ndarray:
-    """The samples between whose values cuts are offered, (n,) of int64, increasing."""
-    most = max(_LEAST_ROWS, min(_MOST_ROWS, _MOST_VALUES // n_features))
-    n = min(n_samples, most)
-    return np.arange(n, dtype=np.int64) * n_samples // n
+class Candidates:
+    """The cuts that the smoothing rounds of a run offer.
+
+    Parameters
+    ----------
+    smoothing : Smoothing
+    places : CutPlaces
+    run : int
+        The number of the class whose run it is.
+    """
+
+    def __init__(self, smoothing: Smoothing, places: CutPlaces, run: int = 0) -> None:
+        self._n_rounds, self._places = smoothing.n_rounds, places
+        self._key = mixed(mixed(np.uint64(smoothing.bag)) + np.uint64(run))
+        self._first, self._offers = 0, NO_CANDIDATES  # some rounds' offers, from which number on
+
+    @classmethod
+    def of(
+        cls, smoothing: Smoothing | None, places: CutPlaces | None, run: int
+    ) -> Candidates | None:
+        """The offers of a run; None if no rounds are smoothing rounds."""
+        return None if smoothing is None or places is None else cls(smoothing, places, run)
+
+    def at(self, n_done: int) -> Sequence[AnySplit]:
+        """The cuts that the round after `n_done` others offers, in order of the features; none if
+        it is no smoothing round."""
+        features, thresholds, sides = self.cuts(n_done, 1)
+        if not len(features):
+            return []
+        return splits_of(features[0], thresholds[0], sides[0] if len(sides) else sides)
+
+    def cuts(self, n_done: int, n_rounds: int) -> CandidateSplits:
+        """What `n_rounds` rounds after `n_done` others offer, for engines that make batches."""
+        last = min(n_done + n_rounds, self._n_rounds)
+        if last <= n_done:
+            return NO_CANDIDATES
+        if not self._first <= n_done <= last <= self._first + len(self._offers.features):
+            end = min(n_done + max(n_rounds, _ROUNDS_AT_ONCE), self._n_rounds)
+            keys = self._key + np.arange(n_done, end, dtype=np.uint64)
+            self._first, self._offers = n_done, self._places.candidates(keys)
+        own = slice(n_done - self._first, last - self._first)
+        return CandidateSplits(*(part[own] for part in self._offers))
 
 
 @dataclass(frozen=True)
@@ -173,16 +210,6 @@ def _cuts_of(values: np.ndarray, is_set: np.ndarray) -> tuple[np.ndarray, ...]:
     return thresholds.T[is_cut.T], is_cut.sum(axis=0), _sums_of(values)
 
 
-def keys_of(values: np.ndarray) -> np.ndarray:
-    """For each column of a table (n_rows, n_features) of float a number that follows from its
-    values, (n_features,) of uint64.
-
-    Columns that are equal in all these rows get different numbers, in order of their places. Equal
-    values have equal numbers as float32 and as float64.
-    """
-    return _keys_of(_sums_of(values))
-
-
 def _sums_of(values: np.ndarray) -> np.ndarray:
     """For each column a number that equal columns share."""
     alike = np.where(np.isnan(values), np.nan, values + 0.0).astype(np.float64)  # one NaN, one 0
@@ -200,6 +227,16 @@ def _keys_of(sums: np.ndarray) -> np.ndarray:
     return found
 
 
+def keys_of(values: np.ndarray) -> np.ndarray:
+    """For each column of a table (n_rows, n_features) of float a number that follows from its
+    values, (n_features,) of uint64.
+
+    Columns that are equal in all these rows get different numbers, in order of their places. Equal
+    values have equal numbers as float32 and as float64.
+    """
+    return _keys_of(_sums_of(values))
+
+
 def _drawn_sides(
     groups: Groups, places: np.ndarray, drawn: np.ndarray, n_numbers: int
 ) -> np.ndarray:
@@ -212,6 +249,16 @@ def _drawn_sides(
     of_groups = groups.of_numbers(n_numbers)[groups.numbers]
     found[:, groups.numbers] = np.where(with_lowest, FIRST, SECOND)[:, of_groups]
     return found
+
+
+def mixed(given: np.ndarray | np.uint64) -> np.ndarray:
+    """64 bits that look random, from 64 bits: SplitMix64's increment, then its finaliser [Steele,
+    Lea and Flood 2014]."""
+    with np.errstate(over="ignore"):
+        x = np.asarray(given, dtype=np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return np.asarray(x ^ (x >> np.uint64(31)))
 
 
 def sampled_values(X: Array, rows: Array | None, n_samples: int) -> np.ndarray:
@@ -230,6 +277,13 @@ def sampled_values(X: Array, rows: Array | None, n_samples: int) -> np.ndarray:
     return values_of(X, index)
 
 
+def sampled_rows(n_samples: int, n_features: int) -> np.ndarray:
+    """The samples between whose values cuts are offered, (n,) of int64, increasing."""
+    most = max(_LEAST_ROWS, min(_MOST_ROWS, _MOST_VALUES // n_features))
+    n = min(n_samples, most)
+    return np.arange(n, dtype=np.int64) * n_samples // n
+
+
 def values_of(X: Array, index: np.ndarray, features: Sequence[int] | None = None) -> np.ndarray:
     """The values of a few rows, (n, n_features), in NumPy and in the dtype of comparisons; of all
     features or of some."""
@@ -241,57 +295,3 @@ def values_of(X: Array, index: np.ndarray, features: Sequence[int] | None = None
         taken = xp.take(X, xp.asarray(index, device=device), axis=0)
         found: np.ndarray = arrays.to_host(arrays.as_working(taken))
         return found if features is None else found[:, list(features)]
-
-
-class Candidates:
-    """The cuts that the smoothing rounds of a run offer.
-
-    Parameters
-    ----------
-    smoothing : Smoothing
-    places : CutPlaces
-    run : int
-        The number of the class whose run it is.
-    """
-
-    def __init__(self, smoothing: Smoothing, places: CutPlaces, run: int = 0) -> None:
-        self._n_rounds, self._places = smoothing.n_rounds, places
-        self._key = mixed(mixed(np.uint64(smoothing.bag)) + np.uint64(run))
-        self._first, self._offers = 0, NO_CANDIDATES  # some rounds' offers, from which number on
-
-    @classmethod
-    def of(
-        cls, smoothing: Smoothing | None, places: CutPlaces | None, run: int
-    ) -> Candidates | None:
-        """The offers of a run; None if no rounds are smoothing rounds."""
-        return None if smoothing is None or places is None else cls(smoothing, places, run)
-
-    def at(self, n_done: int) -> Sequence[AnySplit]:
-        """The cuts that the round after `n_done` others offers, in order of the features; none if
-        it is no smoothing round."""
-        features, thresholds, sides = self.cuts(n_done, 1)
-        if not len(features):
-            return []
-        return splits_of(features[0], thresholds[0], sides[0] if len(sides) else sides)
-
-    def cuts(self, n_done: int, n_rounds: int) -> CandidateSplits:
-        """What `n_rounds` rounds after `n_done` others offer, for engines that make batches."""
-        last = min(n_done + n_rounds, self._n_rounds)
-        if last <= n_done:
-            return NO_CANDIDATES
-        if not self._first <= n_done <= last <= self._first + len(self._offers.features):
-            end = min(n_done + max(n_rounds, _ROUNDS_AT_ONCE), self._n_rounds)
-            keys = self._key + np.arange(n_done, end, dtype=np.uint64)
-            self._first, self._offers = n_done, self._places.candidates(keys)
-        own = slice(n_done - self._first, last - self._first)
-        return CandidateSplits(*(part[own] for part in self._offers))
-
-
-def mixed(given: np.ndarray | np.uint64) -> np.ndarray:
-    """64 bits that look random, from 64 bits: SplitMix64's increment, then its finaliser [Steele,
-    Lea and Flood 2014]."""
-    with np.errstate(over="ignore"):
-        x = np.asarray(given, dtype=np.uint64) + np.uint64(0x9E3779B97F4A7C15)
-        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return np.asarray(x ^ (x >> np.uint64(31)))

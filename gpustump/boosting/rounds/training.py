@@ -344,74 +344,6 @@ def train(
     return trained_on("auto", settings, problem)
 
 
-class Ground(Protocol):
-    """Where the samples of a training are: in one place, or in many."""
-
-    @property
-    def route(self) -> Route: ...
-
-    @property
-    def table(self) -> PreparedTable: ...
-
-    def boosting(self, target: Target, settings: Settings, before: Run) -> Boosting:
-        """A run, at its start."""
-
-    def watch(self, boosting: Boosting, target: Target, settings: Settings) -> EarlyStopping | None:
-        """The early stopping of a run; None if no samples are held out."""
-
-
-def run_all(
-    ground: Ground,
-    votes: Votes,
-    settings: Settings,
-    n_classes: int,
-    earlier: Sequence[Run] | None,
-    logs: Sequence[RunLog] | None,
-) -> tuple[Run, ...]:
-    """Make the rounds of all runs, one run after the other; see `train`."""
-    n_runs, n_outputs = settings.n_runs(n_classes), settings.n_outputs(n_classes)
-    limit, route = settings.n_rounds_of(n_classes), ground.route
-    if settings.announces_route:
-        announce(f"trains on {route}")
-    before = earlier or [Run()] * n_runs
-    kept_logs = logs or [RunLog() for _ in before]
-    n_done = [len(log.rounds) for log in kept_logs]
-    n_rounds = [limit - len(run.rounds) for run in before]
-    runs = list(before)
-
-    def so_far() -> Trained:
-        """The runs as they stand; those to come have scores of 0."""
-        zeros = (0.0,) * n_outputs
-        found = (
-            replace(run, rounds=Rounds.of(run.rounds), constant=run.constant or zeros)
-            for run in runs
-        )
-        objective = votes.objective(settings.learner)
-        return Trained(tuple(found), objective, route, ground.table.n_missing)
-
-    observer = settings.observer or Observer()
-    to_come = [own - done for own, done in zip(n_rounds, n_done, strict=True)]
-    observer.begin("bag", n_runs if n_runs > 1 else to_come[0])
-    place, shown = f"{route.place}, {route.engine}", settings.show_progress
-    with Bar(sum(n_rounds), shown=shown, note=place, done=sum(n_done)) as bar:
-        for number, own in enumerate(before):
-            positive = number if n_runs == n_classes else 1
-            target = Target(positive, n_outputs, votes, is_quantity=n_classes == 0)
-            boosting = ground.boosting(target, settings, own)
-            watch = ground.watch(boosting, target, settings)
-            if n_runs > 1:
-                observer.begin("class", to_come[number])
-            rounds = Rounds.of(own.rounds)
-            runs[number] = Run(rounds, "", boosting.constant)
-            told = _Told(bar, watch, observer, so_far, kept_logs[number], logs is not None)
-            runs[number] = _run(boosting, own, rounds, told, settings)
-            observer.end("round", so_far)
-            observer.end("class", so_far)
-            bar.skip(limit - boosting.n_done)
-    observer.end("bag", so_far)
-    return tuple(runs)
-
-
 class Target(NamedTuple):
     """What a run learns, and how it votes: a class against the rest, all classes, or a quantity.
 
@@ -448,6 +380,22 @@ class Target(NamedTuple):
         if self.is_quantity:
             return HeldOutTargets(*given)
         return HeldOut.of(*given, self.positive, self.n_outputs, n_jobs)
+
+
+class Ground(Protocol):
+    """Where the samples of a training are: in one place, or in many."""
+
+    @property
+    def route(self) -> Route: ...
+
+    @property
+    def table(self) -> PreparedTable: ...
+
+    def boosting(self, target: Target, settings: Settings, before: Run) -> Boosting:
+        """A run, at its start."""
+
+    def watch(self, boosting: Boosting, target: Target, settings: Settings) -> EarlyStopping | None:
+        """The early stopping of a run; None if no samples are held out."""
 
 
 @dataclass(frozen=True)
@@ -524,6 +472,58 @@ class LocalGround:
                 keeps_values=keeps_values, device=device,
             )  # fmt: skip
             return EarlyStopping(judge, settings.stopping)
+
+
+def run_all(
+    ground: Ground,
+    votes: Votes,
+    settings: Settings,
+    n_classes: int,
+    earlier: Sequence[Run] | None,
+    logs: Sequence[RunLog] | None,
+) -> tuple[Run, ...]:
+    """Make the rounds of all runs, one run after the other; see `train`."""
+    n_runs, n_outputs = settings.n_runs(n_classes), settings.n_outputs(n_classes)
+    limit, route = settings.n_rounds_of(n_classes), ground.route
+    if settings.announces_route:
+        announce(f"trains on {route}")
+    before = earlier or [Run()] * n_runs
+    kept_logs = logs or [RunLog() for _ in before]
+    n_done = [len(log.rounds) for log in kept_logs]
+    n_rounds = [limit - len(run.rounds) for run in before]
+    runs = list(before)
+
+    def so_far() -> Trained:
+        """The runs as they stand; those to come have scores of 0."""
+        zeros = (0.0,) * n_outputs
+        found = (
+            replace(run, rounds=Rounds.of(run.rounds), constant=run.constant or zeros)
+            for run in runs
+        )
+        objective = votes.objective(settings.learner)
+        return Trained(tuple(found), objective, route, ground.table.n_missing)
+
+    observer = settings.observer or Observer()
+    to_come = [own - done for own, done in zip(n_rounds, n_done, strict=True)]
+    observer.begin("bag", n_runs if n_runs > 1 else to_come[0])
+    place, shown = f"{route.place}, {route.engine}", settings.show_progress
+    with Bar(sum(n_rounds), shown=shown, note=place, done=sum(n_done)) as bar:
+        for number, own in enumerate(before):
+            positive = number if n_runs == n_classes else 1
+            target = Target(positive, n_outputs, votes, is_quantity=n_classes == 0)
+            boosting = ground.boosting(target, settings, own)
+            watch = ground.watch(boosting, target, settings)
+            if n_runs > 1:
+                observer.begin("class", to_come[number])
+            rounds = Rounds.of(own.rounds)
+            runs[number] = Run(rounds, "", boosting.constant)
+            told = _Told(bar, watch, observer, so_far, kept_logs[number], logs is not None)
+            runs[number] = _run(boosting, own, rounds, told, settings)
+            observer.end("round", so_far)
+            observer.end("class", so_far)
+            bar.skip(limit - boosting.n_done)
+    observer.end("bag", so_far)
+    return tuple(runs)
 
 
 class _Told(NamedTuple):

@@ -6,6 +6,8 @@ sums are those of one table that holds all rows:
 
     samples       the rows of a shard: values, classes and weights
     questions     what a shard is asked, and what it answers
+    known_bins    the samples of the bins that a shard is asked about
+    key_ranges    the sums over their cells
     kernel_shard  a shard that computes with the CPU's kernels
     array_shard   a shard that computes with arrays of any library, and the reference's losses
     shards        all shards together: how messages reach them, and of which kind they are

@@ -66,11 +66,6 @@ class CommonBins:
         """The same among the slots that shards have of some features alone."""
         return np.flatnonzero(np.concatenate([self.is_kept[j] for j in features.tolist()]))
 
-    def slots_of(self, feature: int) -> slice:
-        """A feature's slots, that of missing values included."""
-        own = self.layout.slots(feature)
-        return slice(own.start, own.stop + 1)
-
     @classmethod
     def of(
         cls, coded: list[Coded], n_cuts: np.ndarray, categorical: Sequence[int] = ()
@@ -142,11 +137,3 @@ def code_all(
     cuts = cuts_by_sample(keys, limit, Team(1))
     coded = shards.ask("code", cuts, categorical)
     return CommonBins.of(coded, np.asarray([len(own.keys) for own in cuts]), categorical)
-
-
-def values_of(keys: np.ndarray, coded_dtype: str, dtype: np.dtype) -> np.ndarray:
-    """The values that keys were made from, in the dtype in which they are compared."""
-    bits = keys.astype(coded_dtype.replace("float", "int"))
-    lowest = np.iinfo(bits.dtype).min
-    found: np.ndarray = np.where(bits < 0, lowest - bits, bits).view(coded_dtype).astype(dtype)
-    return found

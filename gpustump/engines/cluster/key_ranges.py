@@ -14,10 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpustump.engines.cluster.known_bins import KEYS, Members
+from gpustump.engines.cluster.known_bins import Members
 from gpustump.engines.cluster.questions import NO_KEYS, Cells
 from gpustump.engines.cpu.loss.terms import Terms
 from gpustump.engines.cpu.runtime.compiling import Integers, group, inner, kernel
+from gpustump.engines.cpu.table.keys import KEYS
 
 _AT_ONCE = 1024
 """How many samples are put into cells before their integers are added up."""

@@ -13,10 +13,8 @@ import numpy as np
 
 from gpustump.engines.cpu.runtime.compiling import Integers, group, kernel
 from gpustump.engines.cpu.table.codes import CodedTable
+from gpustump.engines.cpu.table.keys import KEYS
 from gpustump.engines.cpu.table.rows_by_code import SAMPLE
-
-KEYS = ("int32", "int64")
-"""The types of keys of values."""
 
 _KEPT = 8
 """How many samples of bins are kept, as a multiple of the table's samples. On noise, 500 000 x 50,

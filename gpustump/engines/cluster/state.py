@@ -197,7 +197,8 @@ class _Bins:
 
     def renew(self, features: np.ndarray) -> np.ndarray:
         """Make the sums of some features exact; returns these."""
-        slots = np.concatenate([np.r_[self._common.slots_of(own)] for own in features.tolist()])
+        layout = self._common.layout
+        slots = np.concatenate([np.r_[layout.all_slots(own)] for own in features.tolist()])
         self.sums[:, slots] = self._source.sums_of(features)
         self.error[:, slots] = 0.0
         return features

@@ -164,7 +164,10 @@ class ClusterSums:
     ) -> Answer:
         """What all shards answer to that."""
         size, position = about.size, about.position
-        cells = _together(answers, size)
+        rows = merged([np.vstack(own) for own in answers])
+        of, number, n_inside, low, high = rows[:5]
+        cells = Cells(of, number, n_inside, low, high, rows[5:])
+        assert np.array_equal(np.bincount(cells.range, cells.size, len(size)), size)
         n_cells = np.bincount(cells.range, minlength=len(slots))
         first = np.cumsum(n_cells) - n_cells
         end = np.cumsum(cells.size)
@@ -201,15 +204,3 @@ def _shifts(low: np.ndarray, high: np.ndarray, size: np.ndarray) -> np.ndarray:
         bits += is_wider
     shift = np.maximum(bits - (_UNIT_BITS - fewer), 0)
     return np.where((size <= _LISTED >> fewer) & (shift > 0), BY_VALUE, shift)
-
-
-def _together(answers: list[Cells], size: np.ndarray) -> Cells:
-    """The cells of all shards, in order: those with the same range and number are added up.
-
-    `size` (n_ranges,) is how many samples all shards hold in each range, for a check.
-    """
-    rows = merged([np.vstack(own) for own in answers])
-    of, number, n_inside, low, high = rows[:5]
-    cells = Cells(of, number, n_inside, low, high, rows[5:])
-    assert np.array_equal(np.bincount(cells.range, cells.size, len(size)), size)
-    return cells

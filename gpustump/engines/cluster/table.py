@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from gpustump.engines.cluster.bins import CommonBins, values_of
+from gpustump import arrays
+from gpustump.engines.cluster.bins import CommonBins
 from gpustump.engines.cluster.shards import Shards
 from gpustump.engines.cluster.sums_source import ClusterSums
 from gpustump.engines.integer_weights import fitting_exponent, safe_exponent
@@ -85,8 +86,9 @@ class ClusterTable:
         """Keep the threshold after a sorted position that has just been found, for `threshold`."""
         found = math.inf
         if position + 1 < self.n_samples - self.n_missing[feature]:
-            keys = np.asarray(self._keys_around(feature, position, source))
-            found = midpoint(*values_of(keys, self.types.coded, np.dtype(self.types.compared)))
+            around = self._keys_around(feature, position, source)
+            keys = np.asarray(around, dtype=self.types.coded.replace("float", "int"))
+            found = midpoint(*arrays.floats_of(keys).astype(self.types.compared))
         self._thresholds.clear()  # a round asks for its own thresholds only
         self._thresholds[feature, position] = found
 

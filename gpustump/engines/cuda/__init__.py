@@ -18,11 +18,14 @@
     interval_search the same for intervals and stumps
     split_search    from histograms to the best split, for other votes
     state           a run: update and search, queued together once a round
+    held_out        held-out samples: a round's votes, and what early stopping adds up
+    pairs           runs of boosting by pairs of features
     engine          what `engines.route` needs to know of all this
     prediction      the sum of step functions, a thread for each row
 
 A *classic stump* has discrete votes for one output. Kernels are CUDA C++, in files beside the stage
 that launches them: `update_pass.cu`, `losses.cu`, `search.cu` for classic stumps, `intervals.cu`,
-`splits.cu` for other votes, `codes.cu`, `categories.cu`, `prediction.cu`. All include `common.cuh`.
+`splits.cu` for other votes, `codes.cu`, `categories.cu`, `held_out.cu`, `pairs.cu`,
+`prediction.cu`. All include `common.cuh`.
 CuPy is not imported before there is an array on a GPU, or a device is asked for.
 """

@@ -97,7 +97,8 @@ def _shared_out(free: int, n_features: int, of_order: int, buffer: int | None) -
 
 def _without_codes(n_samples: int, n_features: int, objective: Objective) -> int:
     of_sample = _run_bytes(objective) + _SORTING_BYTES + _ORDER_BYTES
-    of_feature = _histogram_bytes(objective) + _SLOTS * _slot_bytes(objective)
+    of_histograms = table_bytes(0) * objective.n_layers
+    of_feature = of_histograms + _SLOTS * _slot_bytes(objective)
     n_pieces = _SLOTS + n_samples // layout.SPLIT_PIECE
     if objective.has_signs:
         n_pieces = min(_MANY_PIECES, _SLOTS + n_samples // layout.SIGNED_PIECE)
@@ -111,11 +112,6 @@ def _run_bytes(objective: Objective) -> int:
     Marks, first weights, and temporary arrays are included.
     """
     return 48 + 16 * objective.n_outputs + 8 * objective.n_layers
-
-
-def _histogram_bytes(objective: Objective) -> int:
-    """Bytes of a feature's histograms."""
-    return table_bytes(0) * objective.n_layers
 
 
 def _slot_bytes(objective: Objective) -> int:

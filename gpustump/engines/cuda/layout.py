@@ -240,11 +240,6 @@ def adding_kernel(device: CudaDevice) -> tuple[str, int]:
     return f"add_{1 << bits}", table_bytes(bits)
 
 
-def _cost_of(group: Group) -> float:
-    """The time of a group's tiles, relative to that of one lane of a group as wide as a tile."""
-    return (1 << group.width_bits) * (1.0 if group.width_bits == LANE_BITS else _NARROW)
-
-
 def described(device: CudaDevice, groups: tuple[Group, ...], n_samples: int) -> tuple[Array, int]:
     """Groups as `add` takes them, on the device, and how many blocks work on them.
 
@@ -255,12 +250,14 @@ def described(device: CudaDevice, groups: tuple[Group, ...], n_samples: int) -> 
     work.
     """
     most = max(1, -(-n_samples // _SAMPLES_OF_BLOCK))
+    # The time of a group's tiles, relative to that of one lane of a group as wide as a tile.
+    costs = [
+        (1 << group.width_bits) * (1.0 if group.width_bits == LANE_BITS else _NARROW)
+        for group in groups
+    ]
     n_blocks = [1] * len(groups)
     for _ in range(device.n_processors - len(groups)):
-        shares = [
-            _cost_of(group) / n if n < most else 0.0
-            for group, n in zip(groups, n_blocks, strict=True)
-        ]
+        shares = [cost / n if n < most else 0.0 for cost, n in zip(costs, n_blocks, strict=True)]
         n_blocks[shares.index(max(shares))] += max(shares) > 0
     table = np.zeros(len(groups) + 1, dtype=GROUP)
     begins = np.cumsum(n_blocks) - n_blocks

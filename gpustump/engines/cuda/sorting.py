@@ -79,7 +79,9 @@ def cuts_of(keys: Array, dtype: str) -> Cuts:
     device = arrays.device_of(keys)
     at = xp.asarray(np.concatenate([begins, ends - 1]), device=device)
     low, high = np.split(arrays.to_host(xp.take(present, at, axis=0)), 2)
-    return Cuts(ends, low != high, _floats(low), _floats(high))
+    return Cuts(
+        ends, low != high, *(arrays.floats_of(own).astype(np.float64) for own in (low, high))
+    )
 
 
 def _spread(keys: Array) -> np.ndarray:
@@ -104,9 +106,3 @@ def _spread(keys: Array) -> np.ndarray:
         if len(chosen) < MOST_BINS - 1:
             chosen |= {begin} - {0}
     return np.asarray(sorted(chosen), dtype=np.int64)
-
-
-def _floats(keys: np.ndarray) -> np.ndarray:
-    """The floats that keys were made from, as float64."""
-    bits = np.where(keys < 0, np.iinfo(keys.dtype).min - keys, keys)
-    return bits.view(keys.dtype.str.replace("i", "f")).astype(np.float64)

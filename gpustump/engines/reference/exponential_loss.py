@@ -12,7 +12,7 @@ from gpustump.arrays import Array
 from gpustump.engines.contract import RegionFactors, RegionVotes
 from gpustump.engines.gain import Sums
 from gpustump.engines.integer_weights import reweighted
-from gpustump.engines.reference.integers import Integers, factor_of, signs_of
+from gpustump.engines.reference.integers import Integers, factor_of
 
 
 class ExponentialLoss:
@@ -28,8 +28,12 @@ class ExponentialLoss:
     """
 
     def __init__(self, labels: Array, units: Array, n_outputs: int) -> None:
-        self._xp = arrays.namespace_of(units)
-        self._signs = signs_of(labels, n_outputs)
+        xp = self._xp = arrays.namespace_of(units)
+        self._signs = [labels]  # of each output
+        if n_outputs > 1:
+            self._signs = [
+                2.0 * xp.astype(labels == number, xp.float64) - 1.0 for number in range(n_outputs)
+            ]
         self._weights = [units] * n_outputs
 
     @property

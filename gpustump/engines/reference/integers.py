@@ -92,20 +92,10 @@ class Loss(Protocol):
         """Change the samples by what a `Step` does to their regions, (n_samples,) of int64."""
 
 
-def signs_of(labels: Array, n_outputs: int) -> list[Array]:
-    """For each output the samples' signs, -1.0 or 1.0, as (n_samples,) of float64.
-
-    Parameters
-    ----------
-    labels : array (n_samples,)
-        -1.0 or 1.0; with more outputs than one the number of the class, whose output has the sign
-        1.0.
-    n_outputs : int
-    """
-    if n_outputs == 1:
-        return [labels]
-    xp = arrays.namespace_of(labels)
-    return [2.0 * xp.astype(labels == number, xp.float64) - 1.0 for number in range(n_outputs)]
+def gathered(values: Array, order: Array) -> Array:
+    """The values of samples in their order, (b, n), each row in its own."""
+    xp = arrays.namespace_of(values)
+    return xp.reshape(xp.take(values, xp.reshape(order, (-1,)), axis=0), order.shape)
 
 
 def factor_of(factors: RegionFactors, output: int, region: Array, is_positive: Array) -> Array:

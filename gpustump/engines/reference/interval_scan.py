@@ -54,8 +54,12 @@ def best_interval(table: ArrayTable, integers: Integers) -> Cut:
     xp = arrays.namespace_of(gradient)
     found = []
     for block in table.blocks:
-        of_block, steepest = _scanned(block, gradient, total, table.block_bytes)
-        found.append(xp.stack([*of_block, *steepest]))
+        extremes, steepest = ExtremesSoFar(block, gradient, total), _SteepestSoFar(block, gradient)
+        stretches = scores_left(block, gradient, table.block_bytes // _TIMES_THE_BYTES)
+        for samples, score_left in stretches:
+            extremes.take(samples, score_left)
+            steepest.take(samples, score_left)
+        found.append(xp.stack([*extremes.extremes, *steepest.steepest]))
     on_host = arrays.to_host(xp.concat(found, axis=1))
     of_stumps, slopes = Extremes(*on_host[:5]), Steepest(*on_host[5:])
 
@@ -81,17 +85,6 @@ def interval_agreements(
     rise, fall = np.where(has_any, slopes.rise, 0), np.where(has_any, slopes.fall, 0)
     best = np.maximum(2 * rise - present, 2 * fall + present) + np.abs(total - present)
     return np.where(has_any, best, -1)
-
-
-def _scanned(
-    block: Block, gradient: Array, total: int, block_bytes: int
-) -> tuple[Extremes, Steepest]:
-    """The extremes, and the largest rises and falls, of a block's features."""
-    extremes, steepest = ExtremesSoFar(block, gradient, total), _SteepestSoFar(block, gradient)
-    for samples, score_left in scores_left(block, gradient, block_bytes // _TIMES_THE_BYTES):
-        extremes.take(samples, score_left)
-        steepest.take(samples, score_left)
-    return extremes.extremes, steepest.steepest
 
 
 class _SteepestSoFar:

@@ -24,7 +24,7 @@ from gpustump.engines.contract import Cut
 from gpustump.engines.gain import Gain, Sums, exact_score_of, gain_of, score_of_outputs
 from gpustump.engines.monotone import Limit, limit_of
 from gpustump.engines.objective import Objective
-from gpustump.engines.reference.integers import Integers
+from gpustump.engines.reference.integers import Integers, gathered
 from gpustump.engines.reference.table import ELEMENT_BYTES, ArrayTable, Block, spans
 
 _TIMES_THE_BYTES = 3
@@ -115,71 +115,6 @@ def _best_of_block(block: Block, integers: Integers, scoring: _Scoring, block_by
     return best if block.has_all_values else _with_missing_apart(block, best, scoring, groups)
 
 
-def _best_of_stretches(
-    block: Block, integers: Integers, scoring: _Scoring, groups: Groups, block_bytes: int
-) -> Best:
-    """The best cuts, from as many sorted positions at a time as `block_bytes` allows."""
-    n_features, n_samples = block.order.shape
-    before: list[Sums | None] = [None] * len(integers.outputs)
-    best: Best | None = None
-    bytes_each = n_features * ELEMENT_BYTES * _TIMES_THE_BYTES
-    for samples in spans(n_samples - 1, bytes_each, block_bytes):
-        left = _sums_left(integers, block.order[:, samples], before)
-        scores = scoring.scores(_regions(left, groups))
-        best = _merged(best, _best_here(scores, block.cuts, samples))
-    assert best is not None  # there are two samples or more
-    return best
-
-
-def _with_missing_apart(block: Block, best: Best, scoring: _Scoring, groups: Groups) -> Best:
-    """The best cuts, where the threshold above all values counts as one, too.
-
-    It makes a split, of the values from the missing ones, only where it is better than a constant.
-    """
-    xp, device = arrays.namespace_of(best.score), arrays.device_of(best.score)
-    regions = ((present, _less(present, present), missing) for present, missing in groups)
-    apart = score_of_outputs(scoring.gain, regions)[:, 0]
-    n_present = xp.asarray(block.n_present, device=device)
-    has_both = (n_present > 0) & (n_present < block.order.shape[1])
-    is_split = has_both & (apart > scoring.constant)
-    return _merged(best, Best(xp.where(is_split, apart, below_all(apart)), n_present - 1))
-
-
-def _best_at(
-    places: Array, block: Block, integers: Integers, scoring: _Scoring, groups: Groups
-) -> Best:
-    """The best cuts where cuts are few: only those at the sorted positions `places` (b, m)."""
-    xp, order = arrays.namespace_of(places), block.order
-    running = (_running_sums(own, order) for own in integers.outputs)
-    left = (Sums(*(xp.take_along_axis(part, places, axis=1) for part in own)) for own in running)
-    scores = scoring.scores(_regions(left, groups))
-    at = xp.argmax(scores, axis=1)
-    position = xp.take_along_axis(places, xp.reshape(xp.astype(at, xp.int64), (-1, 1)), axis=1)
-    has_cuts = xp.asarray(block.n_cuts > 0, device=arrays.device_of(places))
-    score = xp.where(has_cuts, xp.max(scores, axis=1), below_all(scores))
-    return Best(score, position[:, 0])
-
-
-def _sums_left(integers: Integers, order: Array, before: list[Sums | None]) -> Iterator[Sums]:
-    """For each output the sums left of the cuts in a stretch of sorted samples, (b, n).
-
-    `before` holds each output's sums over earlier stretches, None if there are none, and is
-    updated. Only one output is in memory at a time.
-    """
-    for output, own in enumerate(integers.outputs):
-        left, carry = _running_sums(own, order), before[output]
-        if carry is not None:
-            left = _added(left, carry)
-        before[output] = Sums(*(part[:, -1:] + 0 for part in left))  # a view would keep all of it
-        yield left
-
-
-def _regions(left: Iterable[Sums], groups: Groups) -> Iterator[Regions]:
-    """For each output the sums of left, right and missing."""
-    for own, (present, missing) in zip(left, groups, strict=True):
-        yield own, _less(present, own), missing
-
-
 def _missing_sums(block: Block, integers: Integers) -> list[Sums]:
     """For each output the sums over each feature's missing values, (b, 1)."""
     n_features, n_samples = block.order.shape
@@ -199,17 +134,80 @@ def _missing_sums(block: Block, integers: Integers) -> list[Sums]:
     ]
 
 
-def _gathered(values: Array, order: Array) -> Array:
-    xp = arrays.namespace_of(values)
-    return xp.reshape(xp.take(values, xp.reshape(order, (-1,)), axis=0), order.shape)
+def _best_at(
+    places: Array, block: Block, integers: Integers, scoring: _Scoring, groups: Groups
+) -> Best:
+    """The best cuts where cuts are few: only those at the sorted positions `places` (b, m)."""
+    xp, order = arrays.namespace_of(places), block.order
+    running = (_running_sums(own, order) for own in integers.outputs)
+    left = (Sums(*(xp.take_along_axis(part, places, axis=1) for part in own)) for own in running)
+    scores = scoring.scores(_regions(left, groups))
+    at = xp.argmax(scores, axis=1)
+    position = xp.take_along_axis(places, xp.reshape(xp.astype(at, xp.int64), (-1, 1)), axis=1)
+    has_cuts = xp.asarray(block.n_cuts > 0, device=arrays.device_of(places))
+    score = xp.where(has_cuts, xp.max(scores, axis=1), below_all(scores))
+    return Best(score, position[:, 0])
+
+
+def _best_of_stretches(
+    block: Block, integers: Integers, scoring: _Scoring, groups: Groups, block_bytes: int
+) -> Best:
+    """The best cuts, from as many sorted positions at a time as `block_bytes` allows."""
+    xp, (n_features, n_samples) = arrays.namespace_of(block.order), block.order.shape
+    before: list[Sums | None] = [None] * len(integers.outputs)
+    best: Best | None = None
+    bytes_each = n_features * ELEMENT_BYTES * _TIMES_THE_BYTES
+    for samples in spans(n_samples - 1, bytes_each, block_bytes):
+        left = _sums_left(integers, block.order[:, samples], before)
+        scores = scoring.scores(_regions(left, groups))
+        if block.cuts is not None:
+            scores = xp.where(block.cuts[:, samples], scores, below_all(scores))
+        at = xp.astype(xp.argmax(scores, axis=1), xp.int64)
+        best = _merged(best, Best(xp.max(scores, axis=1), at + samples.start))
+    assert best is not None  # there are two samples or more
+    return best
+
+
+def _sums_left(integers: Integers, order: Array, before: list[Sums | None]) -> Iterator[Sums]:
+    """For each output the sums left of the cuts in a stretch of sorted samples, (b, n).
+
+    `before` holds each output's sums over earlier stretches, None if there are none, and is
+    updated. Only one output is in memory at a time.
+    """
+    for output, own in enumerate(integers.outputs):
+        left, carry = _running_sums(own, order), before[output]
+        if carry is not None:
+            left = _added(left, carry)
+        before[output] = Sums(*(part[:, -1:] + 0 for part in left))  # a view would keep all of it
+        yield left
+
+
+def _with_missing_apart(block: Block, best: Best, scoring: _Scoring, groups: Groups) -> Best:
+    """The best cuts, where the threshold above all values counts as one, too.
+
+    It makes a split, of the values from the missing ones, only where it is better than a constant.
+    """
+    xp, device = arrays.namespace_of(best.score), arrays.device_of(best.score)
+    regions = ((present, _less(present, present), missing) for present, missing in groups)
+    apart = score_of_outputs(scoring.gain, regions)[:, 0]
+    n_present = xp.asarray(block.n_present, device=device)
+    has_both = (n_present > 0) & (n_present < block.order.shape[1])
+    is_split = has_both & (apart > scoring.constant)
+    return _merged(best, Best(xp.where(is_split, apart, below_all(apart)), n_present - 1))
+
+
+def _regions(left: Iterable[Sums], groups: Groups) -> Iterator[Regions]:
+    """For each output the sums of left, right and missing."""
+    for own, (present, missing) in zip(left, groups, strict=True):
+        yield own, _less(present, own), missing
 
 
 def _of_samples(integers: Sums, order: Array) -> Sums:
     """The integers of samples in sorted order, (b, n); Hessians are computed if None."""
-    gradient = _gathered(integers.gradient, order)
+    gradient = gathered(integers.gradient, order)
     if integers.hessian is None:
         return Sums(gradient, arrays.namespace_of(gradient).abs(gradient))
-    return Sums(gradient, _gathered(integers.hessian, order))
+    return Sums(gradient, gathered(integers.hessian, order))
 
 
 def _running_sums(integers: Sums, order: Array) -> Sums:
@@ -226,20 +224,6 @@ def _less(one: Sums, other: Sums) -> Sums:
     return Sums(one.gradient - other.gradient, one.hessian - other.hessian)
 
 
-def _best_here(scores: Array, cuts: Array | None, samples: slice) -> Best:
-    """The best cuts of a stretch of sorted positions, from the scores (b, n) there."""
-    xp = arrays.namespace_of(scores)
-    if cuts is not None:
-        scores = xp.where(cuts[:, samples], scores, below_all(scores))
-    at = xp.astype(xp.argmax(scores, axis=1), xp.int64)
-    return Best(xp.max(scores, axis=1), at + samples.start)
-
-
-def below_all(scores: Array) -> float | int:
-    """Less than every score: agreements are not negative, other scores are floats."""
-    return -np.inf if arrays.dtype_name(scores) == "float64" else -1
-
-
 def _merged(best: Best | None, here: Best) -> Best:
     """Each feature's better cut of two stretches; of equal ones that with the lower threshold."""
     if best is None:
@@ -247,3 +231,8 @@ def _merged(best: Best | None, here: Best) -> Best:
     xp = arrays.namespace_of(here.score)
     wins = here.score > best.score
     return Best(*(xp.where(wins, new, old) for new, old in zip(here, best, strict=True)))
+
+
+def below_all(scores: Array) -> float | int:
+    """Less than every score: agreements are not negative, other scores are floats."""
+    return -np.inf if arrays.dtype_name(scores) == "float64" else -1

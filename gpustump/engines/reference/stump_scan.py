@@ -35,7 +35,7 @@ from gpustump.arrays.libraries import Array
 from gpustump.engines.contract import Cut, constant_cut, sign_of
 from gpustump.engines.integer_weights import TOP
 from gpustump.engines.objective import Objective
-from gpustump.engines.reference.integers import Integers
+from gpustump.engines.reference.integers import Integers, gathered
 from gpustump.engines.reference.table import ELEMENT_BYTES, ArrayTable, Block, spans
 
 
@@ -119,10 +119,10 @@ def scores_left(block: Block, gradient: Array, block_bytes: int) -> Iterator[tup
 
     The last position is never a cut, as there is no next sample, and is left out.
     """
-    n_features, n_samples = block.order.shape
+    xp, (n_features, n_samples) = arrays.namespace_of(gradient), block.order.shape
     carry: Array | None = None
     for samples in spans(n_samples - 1, n_features * ELEMENT_BYTES, block_bytes):
-        score_left = _running_sums(gradient, block.order[:, samples])
+        score_left = xp.cumulative_sum(gathered(gradient, block.order[:, samples]), axis=1)
         score_left = score_left if carry is None else score_left + carry
         carry = score_left[:, -1:]
         yield samples, score_left
@@ -160,13 +160,6 @@ def agreements(
     separates = np.sign(found.present) * np.sign(missing) < 0
     apart = np.where(separates, np.abs(found.present) + np.abs(missing), -1)
     return np.stack([falling, rising, apart])
-
-
-def _running_sums(values: Array, order: Array) -> Array:
-    """The cumulative sums (b, n) of the values, each row in its own order (b, n)."""
-    xp = arrays.namespace_of(values)
-    gathered = xp.take(values, xp.reshape(order, (-1,)), axis=0)
-    return xp.cumulative_sum(xp.reshape(gathered, order.shape), axis=1)
 
 
 def _extremes_here(score_left: Array, cuts: Array | None, samples: slice) -> list[Array]:

@@ -175,25 +175,20 @@ def prepare(
     else:
         block_bytes = HOST_BLOCK_BYTES if arrays.on_host(X) else DEVICE_BLOCK_BYTES
     n_samples, n_features = X.shape[0] if rows is None else rows.shape[0], X.shape[1]
-    blocks = tuple(
-        _sorted_block(arrays.picked(_values(X, features, categorical), rows))
-        for features in spans(n_features, n_samples * ELEMENT_BYTES, block_bytes)
-    )
+    blocks = []
+    for features in spans(n_features, n_samples * ELEMENT_BYTES, block_bytes):
+        values = arrays.as_working(hidden(X[:, features], features.start, categorical))
+        blocks.append(_sorted_block(arrays.picked(values, rows)))
     return ArrayTable(
         X=X,
         rows=rows,
-        blocks=blocks,
+        blocks=tuple(blocks),
         n_samples=n_samples,
         n_features=n_features,
         n_cuts=np.concatenate([block.n_cuts for block in blocks]),
         n_present=np.concatenate([block.n_present for block in blocks]),
         block_bytes=block_bytes,
     )
-
-
-def _values(X: Array, features: slice, categorical: Sequence[int]) -> Array:
-    """Some columns in the dtype in which they are compared; categorical ones are all NaN."""
-    return arrays.as_working(hidden(X[:, features], features.start, categorical))
 
 
 def spans(total: int, bytes_each: int, budget: int) -> Iterator[slice]:

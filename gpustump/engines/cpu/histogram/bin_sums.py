@@ -77,19 +77,14 @@ class HistogramSums(ABC):
         renewed: np.ndarray = is_chosen[self._column].nonzero()[0]
         self._renew(is_chosen.nonzero()[0], renewed)
         for feature in renewed.tolist():
-            self.error[:, self._slots(feature)] = 0.0
+            self.error[:, self._table.layout.all_slots(feature)] = 0.0
         return renewed
 
     def sums_of(self, features: np.ndarray) -> np.ndarray:
         """The sums over the slots of some features, added up anew, (n_planes, n)."""
         self.renew(features)
-        slots = [self._slots(feature) for feature in features.tolist()]
+        slots = [self._table.layout.all_slots(feature) for feature in features.tolist()]
         return np.concatenate([self.sums[:, own] for own in slots], axis=1)
-
-    def _slots(self, feature: int) -> slice:
-        """The slots of a feature, that of missing values included."""
-        own = self._table.layout.slots(feature)
-        return slice(own.start, own.stop + 1)
 
     @abstractmethod
     def _take_sums(self) -> None:

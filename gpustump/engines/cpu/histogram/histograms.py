@@ -17,7 +17,7 @@ import numpy as np
 from gpustump.engines.cpu.loss.terms import Terms  # noqa: F401  # signatures name it
 from gpustump.engines.cpu.runtime.compiling import Bytes, Integers, group, inner
 from gpustump.engines.cpu.runtime.crew import claim, parallel
-from gpustump.engines.cpu.runtime.prefetching import prefetch
+from gpustump.engines.cpu.runtime.intrinsics import prefetch
 from gpustump.engines.cpu.table.bin_layout import BinLayout
 from gpustump.engines.cpu.table.bundles import Bundles
 from gpustump.engines.cpu.table.columns import (

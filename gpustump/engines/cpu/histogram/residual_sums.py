@@ -19,7 +19,7 @@ at most F (1 - F / (m H)). So
 
 With Q, the sum of all weighted squared residuals, abs(A) is also at most sqrt(H Q), by the
 inequality of Cauchy and Schwarz. The parts of a bin that a search has asked for tell its spread
-anew (`split.spread`).
+anew (`split.split_search`).
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class ResidualSums(BinSums):
         samples = (self._loss.numbers[0], self._terms, self._loss.units, regions)
         found = np.zeros((n_pieces, 3), dtype=np.int64)
         team.run(_advance, n_pieces, *samples, votes, majority, grows, changes, found)
-        total, words = SampleSums.of(found), self._added()
+        total, words = SampleSums(found.sum(axis=0)), self._added()
         squares = float(total.numbers[-1]) + len(regions)
         apart = float(np.abs(votes - votes[majority]).max())
         about = (float(votes[majority, 0]), apart, self._stays_exact, squares)
@@ -123,7 +123,7 @@ class ResidualSums(BinSums):
     def _note(self, features: np.ndarray, spread: np.ndarray) -> None:
         """Note what sums of positive and of negative samples say of some features."""
         for feature in features.tolist():
-            own = self._slots(feature)
+            own = self._table.layout.all_slots(feature)
             sums = self.sums[:, own]
             sums[2] += sums[3]
             sums[3] = 0

@@ -121,7 +121,7 @@ class RowSums(HistogramSums):
             if self.is_exact:
                 error[:] = self._error_of_words
             for feature in self._renewed:  # the others are off by as much as before
-                own = self._slots(feature)
+                own = self._table.layout.all_slots(feature)
                 error[:, :, own] = self._error_of_words[:, own]
             self.is_exact = False
         else:
@@ -157,7 +157,7 @@ class RowSums(HistogramSums):
             table.team,
         )  # fmt: skip
         for feature in features.tolist():
-            own = self._slots(feature)
+            own = table.layout.all_slots(feature)
             sums[::4, own] = self._most[:, own]
             np.subtract(self._most[:, own], both[:n_outputs, own], out=sums[1::4, own])
             sums[2::4, own] = both[n_outputs:, own]

@@ -54,7 +54,7 @@ def update(
     samples = (loss.numbers, loss.scores, loss.terms.gradient, loss.units, regions, votes, factors)
     sums = np.zeros((histograms.n_pieces, 3), dtype=np.int64)
     histograms.change(_update, *samples, columns, sums)
-    return SampleSums.of(sums)
+    return SampleSums(sums.sum(axis=0))
 
 
 @inner("void(int64[::1], int64[::1], int64[::1], uint8[::1])")

@@ -108,7 +108,7 @@ class Loss(ABC):
         sums = np.zeros((n_pieces, 2 * len(self.scores) + 1), dtype=np.int64)
         kernel, own = self._updating(moves=moves)
         team.run(kernel, n_pieces, *own, regions, votes, factors, size, sums)
-        return SampleSums.of(sums)
+        return SampleSums(sums.sum(axis=0))
 
     @abstractmethod
     def _updating(self, *, moves: bool) -> tuple[Callable[..., None], tuple[Any, ...]]:

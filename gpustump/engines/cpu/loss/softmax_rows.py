@@ -18,7 +18,7 @@ from gpustump.engines.cpu.loss.margins import CHUNK, add_votes_of_classes, repea
 from gpustump.engines.cpu.loss.terms import Terms
 from gpustump.engines.cpu.runtime.compiling import Floats, group, inner, kernel
 from gpustump.engines.cpu.runtime.crew import parallel
-from gpustump.engines.cpu.runtime.vectors import adding, dividing, multiplying
+from gpustump.engines.cpu.runtime.intrinsics import adding, dividing, multiplying
 from gpustump.engines.cpu.table.columns import aligned
 from gpustump.engines.integer_weights import FLOOR, LEAST_PRODUCT
 

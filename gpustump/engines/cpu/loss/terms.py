@@ -44,11 +44,6 @@ class SampleSums(NamedTuple):
 
     numbers: np.ndarray
 
-    @classmethod
-    def of(cls, pieces: np.ndarray) -> SampleSums:
-        """From these numbers of each piece of the samples, (n_pieces, 2 * n_outputs + 1)."""
-        return cls(pieces.sum(axis=0))
-
     @property
     def by_output(self) -> np.ndarray:
         """The sums of the gradients and of the Hessians, (n_outputs, 2) of int64."""

@@ -67,6 +67,14 @@ listeners: list[Callable[[], None]] = []
 """Called after each kernel that is compiled, or found on disk; not after inner functions."""
 
 
+def load(*stages: str) -> None:
+    """Import kernels, compiling those that are not on disk."""
+    for stage in stages or STAGES:
+        importlib.import_module(f"gpustump.engines.cpu.{stage}")
+    crew = importlib.import_module("gpustump.engines.cpu.runtime.crew")
+    help_with(crew.serve)
+
+
 def group(cls: Group) -> Group:
     """Allow this NamedTuple in signatures; its annotations give the types of its fields."""
     assert _groups.setdefault(cls.__name__, cls) is cls, f"two groups are named {cls.__name__}"
@@ -101,40 +109,26 @@ def _compiling(
 ) -> Callable[[Callable[..., Any]], Any]:
     def compiled(function: Callable[..., Any]) -> Any:
         types = [names.type_of(text) for text in signatures for names in _versions(versions)]
-        return _compiled(function, types, options)
+        if made_for := _made_for(function):
+            # Machine code is found by its name; two processes may give one name to two functions.
+            name = hashlib.sha256(repr(made_for).encode()).hexdigest()[:8]
+            function.__qualname__ = f"{function.__qualname__}_{name}"
+        njit: Any = numba.njit
+        dispatcher = njit(nogil=True, boundscheck=False, error_model="numpy", **options)(function)
+        if not hasattr(dispatcher, "compile"):  # a plain function: Numba is switched off
+            return dispatcher
+        folder = kernel_folder()
+        if folder is not None and function.__module__.startswith("gpustump."):
+            dispatcher._cache = KernelCache(folder, function)  # it knows no other sources
+        if "no_cpython_wrapper" in options:
+            _compile_when_called(dispatcher, types)
+        else:
+            _compile(dispatcher, types)
+            for listener in listeners:
+                listener()
+        return dispatcher
 
     return compiled
-
-
-def load(*stages: str) -> None:
-    """Import kernels, compiling those that are not on disk."""
-    for stage in stages or STAGES:
-        importlib.import_module(f"gpustump.engines.cpu.{stage}")
-    crew = importlib.import_module("gpustump.engines.cpu.runtime.crew")
-    help_with(crew.serve)
-
-
-def _compiled(
-    function: Callable[..., Any], signatures: Sequence[Any], options: dict[str, bool]
-) -> Any:
-    if made_for := _made_for(function):
-        # Machine code is found by its name, and two processes may give one name to two functions.
-        name = hashlib.sha256(repr(made_for).encode()).hexdigest()[:8]
-        function.__qualname__ = f"{function.__qualname__}_{name}"
-    njit: Any = numba.njit
-    dispatcher = njit(nogil=True, boundscheck=False, error_model="numpy", **options)(function)
-    if not hasattr(dispatcher, "compile"):  # a plain function: Numba is switched off
-        return dispatcher
-    folder = kernel_folder()
-    if folder is not None and function.__module__.startswith("gpustump."):
-        dispatcher._cache = KernelCache(folder, function)  # it knows no other sources
-    if "no_cpython_wrapper" in options:
-        _compile_when_called(dispatcher, signatures)
-    else:
-        _compile(dispatcher, signatures)
-        for listener in listeners:
-            listener()
-    return dispatcher
 
 
 def _compile(dispatcher: Any, signatures: Sequence[Any]) -> None:
@@ -233,18 +227,15 @@ class _Names(dict[str, Any]):
     """
 
     def __missing__(self, name: str) -> Any:
-        if name in _groups:
-            return self._type_of_group(_groups[name])
-        return getattr(numba.types, name)
+        if name not in _groups:
+            return getattr(numba.types, name)
+        annotations = get_type_hints(_groups[name], include_extras=True).values()
+        fields = [self._type_of_field(annotation) for annotation in annotations]
+        return numba.types.BaseTuple.from_types(fields, _groups[name])  # type: ignore[no-untyped-call]
 
     def type_of(self, text: str) -> Any:
         """The Numba type of a text."""
         return eval(text, {}, self)
-
-    def _type_of_group(self, cls: type) -> Any:
-        annotations = get_type_hints(cls, include_extras=True).values()
-        fields = [self._type_of_field(annotation) for annotation in annotations]
-        return numba.types.BaseTuple.from_types(fields, cls)  # type: ignore[no-untyped-call]
 
     def _type_of_field(self, annotation: Any) -> Any:
         if hasattr(annotation, "__metadata__"):

@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpustump.engines.cpu.runtime.compiling import inner
-from gpustump.engines.cpu.runtime.vectors import adding
+from gpustump.engines.cpu.runtime.intrinsics import adding
 
 ONE_WIDTH = 4
 """Integers of a row of a single output."""

@@ -102,12 +102,9 @@ class Skew:
         if self._movement is not self._at_rest:  # no search has read the integers since a step
             self._noted[:] = np.inf
         known = movement_of(step.factors, counts, self._objective)
-        self._movement = np.asarray([_positive_first(own) for own in known[:3]], dtype=np.float64)
-
-
-def _positive_first(by_label: np.ndarray) -> np.ndarray:
-    """Numbers (n_outputs, 2) for the labels -1 and +1 as (2 * n_outputs,) for +1 and -1."""
-    return by_label[:, ::-1].ravel()
+        # They have columns for the labels -1 and +1; here +1 comes first, output by output.
+        fields = [own[:, ::-1].ravel() for own in known[:3]]
+        self._movement = np.asarray(fields, dtype=np.float64)
 
 
 @inner(

@@ -6,8 +6,7 @@ fewer samples. So the rows may be spread over many machines as well.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -15,15 +14,18 @@ import numpy as np
 from gpustump.engines.contract import Cut, Step, constant_cut, with_signs
 from gpustump.engines.cpu.histogram.estimates import Expected, Move, counts_of_regions
 from gpustump.engines.cpu.histogram.residual_sums import ResidualSums
-from gpustump.engines.cpu.split.search import Best, BestSplit, Edges, Evaluator, SumsSource
+from gpustump.engines.cpu.runtime.compiling import kernel
+from gpustump.engines.cpu.split.search import BestSplit, Edges, Evaluator, SumsSource
 from gpustump.engines.cpu.split.skew import Skew
 from gpustump.engines.cpu.split.slices import NO_SPREAD, UNKNOWN, Slices
-from gpustump.engines.cpu.split.spread import note_spread
 from gpustump.engines.cpu.table.bin_layout import BinLayout
 from gpustump.engines.gain import Sums, exact_score_of, gain_of, score_of_outputs
 from gpustump.engines.monotone import smoothing_of
 from gpustump.engines.objective import Objective
 from gpustump.engines.threads import Team
+
+_WIDER = 2.0**-40
+"""By what share a spread is widened."""
 
 
 class Bins(Protocol):
@@ -93,16 +95,21 @@ class SplitSearch:
         """
         layout = self._layout
         expected, skew, spread = bins.look(), UNKNOWN, NO_SPREAD
-        if self._skew is None:
-            spread = bins.spread if isinstance(bins, ResidualSums) else NO_SPREAD
-            learn: Callable[[np.ndarray, Slices], None] = functools.partial(_note_spread, spread)
-        else:
-            skew, learn = self._skew.bounds(bins.sums, bins.error, expected), self._skew.learn
+        if self._skew is not None:
+            skew = self._skew.bounds(bins.sums, bins.error, expected)
+        elif isinstance(bins, ResidualSums):
+            spread = bins.spread
         constant = self._constant(totals.tolist())
         evaluator = self._evaluator
         if self._objective.monotone is not None:
             evaluator = evaluator.smoothed(smoothing_of(int(totals[0, 1]), self._counts.n_samples))
         found = BestSplit(source, evaluator, constant, self._team)
+
+        def learn(slots: np.ndarray, cells: Slices) -> None:
+            if self._skew is not None:
+                self._skew.learn(slots, cells)
+            elif len(spread):
+                _note_spread(slots, cells, spread)
 
         def exact_edges(features: np.ndarray) -> Edges:
             edges = Edges.of(bins.sums, layout, features, skew=skew, spread=spread)
@@ -115,8 +122,14 @@ class SplitSearch:
         else:
             edges = Edges.of(bins.sums, layout, self._features, bins.error, skew, spread)
             found.search_estimates(edges, lambda features: exact_edges(bins.renew(features)), learn)
-        self._found = self._with_sums(found.best)
-        return found.best.cut if self._found is None else self._found[0]
+        cut, regions = found.best
+        self._found = None  # of a constant nothing is kept
+        if regions is not None:
+            sums: np.ndarray = np.asarray(self._outputs(regions())).transpose(2, 0, 1)
+            if self._objective.has_signs:
+                cut = with_signs(cut, sums, self._objective)
+            self._found = cut, sums
+        return cut
 
     def sums_of(self, cut: Cut | None) -> np.ndarray | None:
         """The sums over the regions of the cut that was found last; None for any other."""
@@ -186,15 +199,33 @@ class SplitSearch:
             for k in range(0, len(planes), 2)
         ]
 
-    def _with_sums(self, best: Best) -> tuple[Cut, np.ndarray] | None:
-        """A split and the sums over its regions; None for a constant."""
-        cut, regions = best
-        if regions is None:
-            return None
-        found: np.ndarray = np.asarray(self._outputs(regions())).transpose(2, 0, 1)
-        return with_signs(cut, found, self._objective) if self._objective.has_signs else cut, found
 
+@kernel("void(int64[::1], Slices, float64[::1])")
+def _note_spread(slots, cells, spread):  # type: ignore[no-untyped-def]
+    """Lower the spreads of some bins to what the exact sums over their cells say; see
+    `histogram.residual_sums`.
 
-def _note_spread(spread: np.ndarray, slots: np.ndarray, cells: Slices) -> None:
-    if len(spread):
-        note_spread(slots, cells, spread)
+    At an edge between cells A - B G / H is known. Inside a cell A differs from that at its left
+    edge by no more than its positive or negative gradients add up to, and B by no more than
+    its weights.
+    """
+    up, down, curve, other = cells.sums[0], cells.sums[1], cells.sums[2], cells.sums[3]
+    for t in range(len(slots)):
+        start, end = cells.first[t], cells.first[t] + cells.n_cells[t]
+        gradient, hessian = 0, 0
+        for u in range(start, end):
+            gradient += up[u] - down[u]
+            hessian += curve[u] + other[u]
+        slope = float(gradient) / float(max(hessian, 1))
+        a, b, most = 0, 0, 0.0
+        for u in range(start, end):
+            apart, weight = abs(float(a) - slope * float(b)), curve[u] + other[u]
+            if cells.is_open[u]:
+                inside = float(max(up[u], down[u])) + abs(slope) * float(weight)
+                most = max(most, apart + inside)
+            a += up[u] - down[u]
+            b += weight
+            most = max(most, abs(float(a) - slope * float(b)))
+        size = abs(float(gradient)) + 1.0  # for the roundings of the products
+        found = most * (1.0 + _WIDER) + size * _WIDER
+        spread[slots[t]] = min(spread[slots[t]], found)

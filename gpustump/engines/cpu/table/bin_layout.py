@@ -39,6 +39,11 @@ class BinLayout(NamedTuple):
         first = int(self.first[feature])
         return slice(first, first + int(self.n_bins[feature]))
 
+    def all_slots(self, feature: int) -> slice:
+        """The slots of a feature, that for missing values included."""
+        own = self.slots(feature)
+        return slice(own.start, own.stop + 1)
+
     def bin_at(self, feature: int, position: int) -> int:
         """The bin of a feature that holds a sorted position."""
         offsets = self.offset[self.slots(feature)]

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gpustump import arrays
 from gpustump.engines.cpu.runtime.compiling import kernel
 from gpustump.engines.cpu.table import bundles
 from gpustump.engines.cpu.table.bin_layout import BinLayout
@@ -219,9 +220,7 @@ def prepare(
     return _table_of(source, coded, coded.layout(), team, room)
 
 
-def prepare_by_cuts(
-    source: Source, cuts: list[Cuts], team: Team, room: Room | None = None
-) -> tuple[CodedTable, Extremes]:
+def prepare_by_cuts(source: Source, cuts: list[Cuts], team: Team) -> tuple[CodedTable, Extremes]:
     """Code a table that is a shard of a larger one, whose bins are common to all shards.
 
     Its layout has a slot for each bin that there may be, so some slots may hold no sample.
@@ -232,13 +231,11 @@ def prepare_by_cuts(
     cuts : list of Cuts
         The common cuts of each feature.
     team : Team
-    room : Room, optional
-        `SHARD` by default.
     """
     coded = _Coded.empty(source, cuts, finely=True, has_extremes=True)
     _code_all(source, coded, team)
     layout = coded.layout(drops_empty=False)
-    table = _table_of(source, coded, layout, team, room or SHARD)
+    table = _table_of(source, coded, layout, team, SHARD)
     return table, coded.extremes_in(layout)
 
 
@@ -358,7 +355,7 @@ class _Coded:
         """The largest value of each bin that ends at a cut; NaN for the other slots."""
         high = np.full(len(layout.offset), np.nan)
         for first, own in zip(layout.first, self.cuts, strict=True):
-            high[first : first + len(own.keys)] = _floats(own.keys, dtype)
+            high[first : first + len(own.keys)] = arrays.floats_of(own.keys).astype(dtype)
         return high
 
 
@@ -473,10 +470,3 @@ def _add_parts(keys, cuts, n_cuts, bins, codes):  # type: ignore[no-untyped-def]
         b = bins[i]
         part = np.int32((keys[i] - low[b]) * scale[b])
         codes[i] = (b << np.uint16(PART_BITS)) | np.uint16(part)
-
-
-def _floats(keys: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """The floats that keys were made from, as float64."""
-    lowest = np.iinfo(keys.dtype).min
-    bits = np.where(keys < 0, lowest - keys, keys)
-    return bits.view(keys.dtype.str.replace("i", "f")).astype(dtype).astype(np.float64)

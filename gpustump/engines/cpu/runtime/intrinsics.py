@@ -1,8 +1,9 @@
-"""Operations on a few neighbouring numbers at once, for which Numba has no function.
+"""What kernels need of the processor and Numba has no function for: vectors, and prefetching.
 
-The compiler uses vectors by itself only in loops that are longer than a row of the numbers of one
-sample. A vector that lies across two lines of the cache takes twice as long, so rows should begin
-at multiples of their vectors (see `columns.aligned`).
+A vector is a few neighbouring numbers that are computed at once. The compiler uses vectors by
+itself only in loops that are longer than a row of the numbers of one sample. A vector that lies
+across two lines of the cache takes twice as long, so rows should begin at multiples of their
+vectors (see `columns.aligned`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from numba import types
 from numba.extending import intrinsic
 
 _INTEGER, _FLOAT = ir.IntType(64), ir.DoubleType()
+
+_READ, _KEEP, _DATA = 0, 3, 1
+"""Arguments of LLVM's `llvm.prefetch`: for reading, to be kept in all caches, not instructions."""
 
 
 def adding(width: int) -> Any:
@@ -63,3 +67,26 @@ def _operation(kind: Any, width: int, operate: Callable[..., Any]) -> Any:
         return types.void(array, at, other, place), generate
 
     return apply
+
+
+@intrinsic
+def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
+    """Load an element of an array of one dimension into the cache ahead of its use.
+
+    The index may be outside the array.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        byte = ir.IntType(8).as_pointer()
+        number = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        module = builder.module
+        ask = module.globals.get("llvm.prefetch.p0") or ir.Function(
+            module, kind, "llvm.prefetch.p0"
+        )
+        place = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
+        builder.call(ask, [place, number(_READ), number(_KEEP), number(_DATA)])
+        return context.get_dummy_value()
+
+    return types.void(array, index), generate
