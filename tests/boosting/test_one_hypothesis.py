@@ -10,7 +10,7 @@ import math
 
 import pytest
 from rounds import trainer
-from vote_runs import drawn_samples
+from vote_runs import drawn_case
 
 from gpustump import Boosting, boost, fit_stump
 from gpustump.engines.reference import table as reference_table
@@ -22,10 +22,11 @@ EVERY = pytest.mark.parametrize(("votes", "l2"), SETTINGS)
 @EVERY
 def test_it_is_the_first_round_of_boosting_from_scores_of_0(votes, l2):
     for seed in range(4):
-        settings, (X, y, weights, _) = drawn_samples(votes, seed, l2)
+        case = drawn_case(votes, seed, l2)
+        X, y, weights = case.X, case.y, case.weights
         found = fit_stump(X, y, weights, votes=votes, l2_regularization=l2)
         table = trainer(reference_table.prepare(X))
-        run = Boosting(table, y, weights, votes=settings.votes(weights), constant=(0.0,))
+        run = Boosting(table, y, weights, votes=case.votes_of_run(), constant=(0.0,))
         record = next(run)
         assert record.stump == found.split
         assert record.votes == tuple((vote,) for vote in found.votes)

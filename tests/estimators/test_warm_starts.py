@@ -15,7 +15,13 @@ from classifiers import CASES, KINDS, drawn
 from sklearn.base import clone
 
 import gpustump
-from gpustump import AdaBoostClassifier, LogitBoostClassifier, StumpBoostingRegressor
+from gpustump import (
+    AdaBoostClassifier,
+    Interval,
+    LogitBoostClassifier,
+    Stump,
+    StumpBoostingRegressor,
+)
 
 EVERY_CASE = pytest.mark.parametrize(("kind", "n_classes"), CASES)
 PACKAGE = str(Path(gpustump.__file__).parent)
@@ -217,3 +223,15 @@ def test_an_interruption_anywhere_leaves_the_old_model_or_the_new_one_whole_and_
         assert outcomes[-1] in (old, new), line
         assert facts_of(classifier.fit(X, y)) == new
     assert old in outcomes
+
+
+def test_a_warm_start_may_go_on_with_intervals():
+    random = np.random.default_rng(5)
+    X = random.normal(size=(300, 4))
+    y = np.abs(X[:, 1]) + 0.4 * random.normal(size=300) < 0.7
+    fitted = AdaBoostClassifier(n_estimators=4, warm_start=True).fit(X, y)
+    fitted.set_params(n_estimators=8, weak_learner="interval").fit(X, y)
+    kinds = [type(stump) for stump in fitted.model_.members[0].stumps]
+    assert kinds[:4] == [Stump] * 4
+    assert Interval in kinds[4:]
+    assert fitted.rounds_[0][-1].training_error == np.mean(fitted.predict(X) != y)

@@ -1,6 +1,9 @@
-"""Sets of categories as splits, and tables of categorical features: what is looked up in them."""
+"""Sets of categories as splits, and tables of categorical features: what is looked up in them. And
+what makes no interval."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 import pandas as pd
@@ -12,6 +15,7 @@ from gpustump import (
     CategorySplit,
     CategoryTable,
     GlassBoxClassifier,
+    Interval,
     RegionMember,
     Split,
     StepTable,
@@ -123,3 +127,19 @@ def test_a_feature_has_a_table_of_categories_only_if_it_is_used_as_nothing_else(
     table = StumpEnsemble((RegionMember(splits, votes, np.zeros(1)),), 1).shape_function(0)
     assert isinstance(table, StepTable)
     assert table.look_up(np.asarray([0.0, 1.0, 1.2, 2.0, np.nan])).tolist() == [12, 9, 12, 18, 36]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"low": 2.0}, "low must be below high"),
+        ({"low": math.nan}, "low must be below high"),
+        ({"high": math.inf}, "high finite"),
+        ({"polarity": 0}, "polarity must be"),
+        ({"missing": 2}, "missing must be"),
+    ],
+)
+def test_an_interval_that_makes_no_sense_is_refused(change, message):
+    fields = {"feature": 0, "low": 0.0, "high": 1.0, "polarity": 1, "missing": -1, "error": 0.1}
+    with pytest.raises(ValueError, match=message):
+        Interval(**(fields | change))
