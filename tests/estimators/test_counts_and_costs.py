@@ -11,7 +11,7 @@ from decimal import Decimal
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.metrics import mean_gamma_deviance, mean_poisson_deviance, mean_squared_error
+from sklearn.metrics import mean_gamma_deviance, mean_poisson_deviance, mean_squared_error, r2_score
 
 from gpustump import StumpBoostingRegressor
 from gpustump.boosting.rounds.known_scores import exponential_of
@@ -108,6 +108,7 @@ def test_recorded_errors_are_those_of_the_predictions(loss, weighted):
         own = error_of(y_val * 100, predicted, sample_weight=w_val)
         assert errors[number] == -scores[number] == pytest.approx(own, rel=1e-9)
     assert reg.evals_result_["validation"][error_of.__name__] == list(errors)
+    assert reg.score(X_val, y_val, w_val) == r2_score(y_val, predicted, sample_weight=w_val)
 
 
 def test_an_exposure_is_a_rate_that_weighs_as_much():
