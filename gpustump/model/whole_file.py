@@ -31,18 +31,19 @@ def whole_file(path: str | PathLike[str]) -> Iterator[BinaryIO]:
             yield stream
         return
     target = Path(os.path.realpath(path))  # a link stays a link
-    mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
+    mode = target.stat().st_mode & 0o777 if target.exists() else None
     temporary = target.with_name(f".gpustump.{secrets.token_hex(8)}")
     try:  # the name is known before the file is there, so any interruption can remove it
         try:
-            file = new_file(temporary)
+            file = new_file(temporary, 0o666 if mode is None else 0o600)
         except OSError as error:  # name the file that was asked for, not the temporary one
             raise OSError(error.errno, error.strerror, os.fspath(path)) from error
         with file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        temporary.chmod(mode)
+        if mode is not None:
+            temporary.chmod(mode)
         temporary.replace(target)
     except BaseException:
         with contextlib.suppress(OSError):  # the first error tells more
@@ -50,18 +51,12 @@ def whole_file(path: str | PathLike[str]) -> Iterator[BinaryIO]:
         raise
 
 
-def new_file(path: Path) -> BinaryIO:
-    """Make a file that only this user can read, open for writing.
+def new_file(path: Path, mode: int) -> BinaryIO:
+    """Make a file, open for writing, with these permissions less those of the process's mask.
 
     Raises
     ------
     OSError
         If it is there already, or cannot be made.
     """
-    return open(path, "xb", opener=lambda name, flags: os.open(name, flags, 0o600))
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current
+    return open(path, "xb", opener=lambda name, flags: os.open(name, flags, mode))
