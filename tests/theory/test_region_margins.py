@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from backends import Backend
+from made_up_models import PAIRED, paired_model, paired_rows, region_model, rows
 from made_up_models import member as made_up
-from made_up_models import region_model, rows
 from numpy.testing import assert_allclose
 
 from gpustump import LogitBoostClassifier, Member, RegionMember, Stump, StumpEnsemble
@@ -78,7 +78,8 @@ def made(kind: str) -> StumpEnsemble:
 
 def samples_of(model: StumpEnsemble) -> tuple[np.ndarray, np.ndarray]:
     random = np.random.default_rng(2)
-    return rows(random, 30, 2, "float32"), random.integers(0, len(model.classes), 30)
+    X = paired_rows()[:30] if model.pairs else rows(random, 30, 2, "float32")
+    return X, random.integers(0, len(model.classes), 30)
 
 
 def size_of(member: Member | RegionMember, output: int) -> Fraction:
@@ -102,23 +103,28 @@ def test_margins_of_each_output_are_exact_quotients_in_every_library(backend: Ba
 
 
 def largest_differences(model: StumpEnsemble) -> Fraction:
-    """The most by which each round can part two classes, and the constants do, added up."""
+    """The most by which each round, and each pair of features, can part two classes, and the
+    constants do, added up."""
     constant = np.concatenate([member.constant for member in model.members])
     total = Fraction(max(constant)) - Fraction(min(constant))
-    for number in range(model.n_rounds):
-        votes = [m.region_votes[number] for m in model.members if number < len(m)]
-        if model.is_shared:  # a sample lies in one region for all classes
-            total += max(Fraction(max(own)) - Fraction(min(own)) for own in votes[0])
-        else:
-            votes += [np.zeros((3, 1))] * (3 - len(votes))
-            pairs = itertools.permutations(votes, 2)
-            total += max(Fraction(one.max()) - Fraction(other.min()) for one, other in pairs)
+    for pair in model.pairs:
+        cells = pair.values.reshape(-1, len(model.classes))
+        total += max(Fraction(max(own)) - Fraction(min(own)) for own in cells)
+    for members in (model.members, model.moved):
+        for number in range(max(map(len, members), default=0)):
+            votes = [m.region_votes[number] for m in members if number < len(m)]
+            if model.is_shared:  # a sample lies in one region for all classes
+                total += max(Fraction(max(own)) - Fraction(min(own)) for own in votes[0])
+            else:
+                votes += [np.zeros((3, 1))] * (3 - len(votes))
+                both = itertools.permutations(votes, 2)
+                total += max(Fraction(one.max()) - Fraction(other.min()) for one, other in both)
     return total
 
 
-@pytest.mark.parametrize("kind", ["discrete", "rest", "shared", "softmax"])
+@pytest.mark.parametrize("kind", ["discrete", "rest", "shared", "softmax", *list(PAIRED)[1:3]])
 def test_class_margins_are_exact_quotients_in_every_library(backend: Backend, kind: str):
-    model = made(kind)
+    model = paired_model(kind) if kind in PAIRED else made(kind)
     X, y = samples_of(model)
     found = backend.to_numpy(class_margins(model, backend.asarray(X), y))
     for own, label, margin in zip(model.decision_function(X), y, found, strict=True):
