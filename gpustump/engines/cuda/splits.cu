@@ -1,6 +1,6 @@
 // From histograms to the best split for real, Newton and shared votes.
 //
-// The search is that of `search.cu`, with other scores: those of `engines/worth.py`, operation by
+// The search is that of `search.cu`, with other scores: those of `engines/gain.py`, operation by
 // operation. They are convex in the sums left of a cut. So inside a bin they are bounded by their
 // values at the corners of the region in which the sums can lie. `cpu/split/cell_scores.py` explains that
 // region and its corners, and `cpu/split/skew.py` what is noted of a bin when it has been searched.
