@@ -47,6 +47,8 @@ class Kind:
         A row for each table and contender that was measured: the means over the folds.
     common : polars.DataFrame
         Its rows of the tables that all contenders did.
+    ebm : str or None
+        The EBM with whose times others are compared.
     """
 
     def __init__(self, title: str, frame: pl.DataFrame) -> None:
@@ -54,6 +56,7 @@ class Kind:
         everybody = frame["contender"].n_unique()
         self.common = frame.filter(pl.len().over("table") == everybody)
         self.contenders = frame["contender"].unique(maintain_order=True).to_list()
+        self.ebm = next((who for who in (EBM, f"{EBM}, no pairs") if who in self.contenders), None)
         self.n_common = self.common["table"].n_unique()
         known = [name for name in frame.columns if frame[name].null_count() == 0]
         self.time = "fit" if "fit" in known else "cpu"
@@ -79,7 +82,7 @@ class Kind:
 
     def ratios(self, name: str) -> dict[str, tuple[float, float]]:
         """Of a time over the EBM's: the geometric mean and the greatest, of each contender."""
-        ebm = self.common.filter(pl.col("contender") == EBM).select("table", base=pl.col(name))
+        ebm = self.common.filter(pl.col("contender") == self.ebm).select("table", base=pl.col(name))
         found = (
             self.common.join(ebm, on="table", maintain_order="left")
             .with_columns(ratio=pl.col(name) / pl.col("base"))
@@ -171,7 +174,7 @@ def _summary(kind: Kind) -> str:
     unit = "s" if kind.time == "fit" else "s of the processor"
     seconds = {who: number(mean) for who, mean in kind.means(kind.time).items()}
     columns.append((f"fit, {unit}", seconds))
-    if EBM in kind.contenders:
+    if kind.ebm is not None:
         fits = kind.ratios(kind.time)
         columns.append(("x EBM's", {who: number(mean) for who, (mean, _) in fits.items()}))
         columns.append(("most", {who: number(most) for who, (_, most) in fits.items()}))

@@ -12,8 +12,8 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import NamedTuple
 
-from bench.accuracy_tables import ERROR, LOG_LOSS, NUMBER_ERROR, Kind, kinds
-from bench.contenders import EBM, is_ours
+from bench.accuracy_tables import ERROR, LOG_LOSS, NUMBER_ERROR, TOGETHER, Kind, kinds
+from bench.contenders import is_ours
 from bench.markdown import markdown, number
 from bench.records import Result, read
 from bench.tables import fastest_peer, whole_fit
@@ -41,12 +41,9 @@ def page() -> str:
         If one of the files is not that of its benchmark.
     """
     rows = [*_losses()]
-    for title, pairs, ebm in (
-        ("glass box", "", f"{EBM}, no pairs"),  # measured when neither had pairs by default
-        ("glass box with pairs", "-pairs", EBM),
-    ):
-        rows += _glass_boxes(title, kinds(read(RESULTS / f"glassbox{pairs}.json")), ebm)
-        rows += _glass_boxes(title, kinds(read(RESULTS / f"quantities{pairs}.json")), ebm)
+    for title, pairs in (("glass box", ""), ("glass box with pairs", "-pairs")):
+        for name in ("glassbox", "quantities"):
+            rows += _glass_boxes(title, kinds(read(RESULTS / f"{name}{pairs}.json")))
     return markdown(["what", "gpustump", "best other", ""], [*rows, *_fits()])
 
 
@@ -60,28 +57,25 @@ def _losses() -> Iterator[Row]:
             yield Row(f"log-loss of LogitBoost, {_tables(kind)}", ours, theirs, best)
 
 
-def _glass_boxes(title: str, found: Sequence[Kind], ebm: str) -> Iterator[Row]:
+def _glass_boxes(title: str, found: Sequence[Kind]) -> Iterator[Row]:
     """Our glass box beside the best of the others; times are shares of the EBM's."""
     found = [kind for kind in found if kind.n_common]
+    glass = GLASS if GLASS in found[0].contenders else f"{GLASS}, no pairs"
     for kind in found:
         for score in (LOG_LOSS, ERROR) if LOG_LOSS in kind.scores else (NUMBER_ERROR,):
             means = kind.means(score.name)
             others = [who for who in means if not is_ours(who) and _WITH_TREES not in who]
             best = min(others, key=means.__getitem__)
-            ours, theirs = (score.shown(means[who]) for who in (GLASS, best))
-            about = f"{title}: {score.title.lower()}, {_tables(kind)}"
-            yield Row(about, ours, theirs, ebm if best == EBM else best)
-    if found[0].time == "fit":
-        about, whole = f"{title}: time to fit", found[:1]  # all classes come first
-        tables = _tables(whole[0])
-    else:
-        about, whole = f"{title}: processor time", found
-        *first, last = (kind.title for kind in whole)
-        titles = f"{', '.join(first)} and {last}" if first else last
-        tables = f"{sum(kind.n_common for kind in whole)} tables of {titles}"
-    logs = [math.log(kind.ratios(kind.time)[GLASS][0]) for kind in whole]
+            ours, theirs = (score.shown(means[who]) for who in (glass, best))
+            yield Row(f"{title}: {score.title.lower()}, {_tables(kind)}", ours, theirs, best)
+    whole = found[:1] if found[0].title == TOGETHER else found
+    time = "time to fit" if found[0].time == "fit" else "processor time"
+    *first, last = (kind.title for kind in whole)
+    titles = f"{', '.join(first)} and {last}" if first else last
+    tables = f"{sum(kind.n_common for kind in whole)} tables of {titles}"
+    logs = [math.log(kind.ratios(kind.time)[glass][0]) for kind in whole]
     share = math.exp(fmean(logs, [kind.n_common for kind in whole]))
-    yield Row(f"{about}, as a share, {tables}", number(share), "1", ebm)
+    yield Row(f"{title}: {time}, as a share, {tables}", number(share), "1", str(whole[0].ebm))
 
 
 def _tables(kind: Kind) -> str:
