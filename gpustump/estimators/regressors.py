@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
@@ -415,10 +414,10 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
                 f"{low:.6g} to {high:.6g}; y holds others. Fit anew with warm_start=False."
             )
         if isinstance(target.scale, TargetScale) and 0.0 < largest < _SMALL_TARGETS:
-            low, high = target.scale.constant(np.asarray([-largest, largest]))
             warnings.warn(
-                f"y spans {high - low:.3g}, but is so far from 0 that votes are rounded to "
-                f"multiples of {2.0**target.scale.step:.3g}. Subtract a constant from y first.",
+                f"y spans {2.0 * largest * target.scale.size:.3g}, but is so far from 0 that votes "
+                f"are rounded to multiples of {2.0**target.scale.step:.3g}. Subtract a constant "
+                "from y first.",
                 stacklevel=caller_level(),
             )
         return Samples(None, learnt, weights), target
