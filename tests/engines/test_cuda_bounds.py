@@ -68,8 +68,8 @@ class Seen(SplitSearch):
         The bounds of the bins.
     of_pieces : list of (int, int, int)
         The bin, the number and the bound of each piece of the bins that are refined.
-    noted : ndarray (2, n_outputs, n_slots) of float64
-        By how much one share may be ahead of the other.
+    noted : ndarray (5, n_outputs, n_slots) of float64
+        By how much one share may be ahead of the other, the rise and the fall, and the tilt.
     share_refined : float
         Of the bins in each round, beside those that need it; if it is 0, no bin is.
     """
@@ -137,12 +137,12 @@ class Round:
         return [(int(b), *self.bins[["offset", "n_inside"]][b].item()) for b in found]
 
     def units_of_shares(self, slot: int, inside: np.ndarray) -> np.ndarray:
-        """What `_noted` lacks of how far shares may be ahead, (n_outputs,): what rounding does."""
+        """By how much rounding moves shares, (n_outputs, 2), which `_noted` does not say."""
         n_outputs, stride = self.objective.n_outputs, len(inside) // self.objective.n_outputs
         n_units = 4 * int(self.bins["n_inside"][slot]) + 1024 * (n_outputs + 4)
         sums = inside.sum(axis=1).reshape(n_outputs, stride)[:, :2]
         with np.errstate(divide="ignore"):
-            return np.asarray((n_units / sums).sum(axis=1))
+            return np.asarray(n_units / sums)
 
 
 def planes_of(run: Any) -> np.ndarray:
@@ -232,10 +232,30 @@ def check_noted(one: Round) -> dict[int, float]:
         for slot, begin, n_inside in one.bins_with_cuts(feature):
             cuts = np.flatnonzero(is_cut[begin : begin + n_inside - 1])
             inside = own[:, begin : begin + n_inside]
-            ahead = one.noted[:, :, slot] + one.units_of_shares(slot, inside)
+            units, noted = one.units_of_shares(slot, inside), one.noted[:, :, slot]
+            ahead = noted[:2] + units.sum(axis=1)
             check_shares(inside, cuts, ahead.T.ravel(), one.objective)
+            check_reach(inside, cuts, noted[2:], units)
             known[slot] = float(ahead.min())
     return known
+
+
+def check_reach(planes: np.ndarray, cuts: np.ndarray, noted: np.ndarray, units: np.ndarray) -> None:
+    """No sum of gradients at a cut inside a bin is further from the left edge's than notes say.
+
+    `noted` (3, n_outputs) has the rise, the fall and the tilt.
+    """
+    by_output = planes.reshape(noted.shape[1], -1, planes.shape[1])
+    for (positive, negative, *_), (rise, fall, tilt), (of_p, of_n) in zip(
+        by_output, noted.T, units, strict=True
+    ):
+        p, n = float(positive.sum()), float(negative.sum())
+        gradient = np.cumsum(positive - negative)[cuts]
+        with np.errstate(all="ignore"):
+            above = p * (rise + of_p + tilt * of_n) + max(0.0, p * tilt - n)
+            below = n * (fall + of_n + of_p / tilt) + max(0.0, n / tilt - p)
+        for most, own in ((above, gradient), (below, -gradient)):
+            assert np.isnan(most) or own.max(initial=0) <= most * (1 + 1e-11) + 1
 
 
 @pytest.mark.parametrize("kind", SPLIT_KINDS)

@@ -124,7 +124,8 @@ def _slot_bytes(objective: Objective) -> int:
         return fixed + layout.PROFILE.itemsize + layout.SLOPES.itemsize
     if objective.has_signs:
         return fixed + layout.PROFILE.itemsize
-    return fixed + objective.n_outputs * (layout.TRIPLE.itemsize + layout.SKEW.itemsize)
+    noted = layout.SKEW.itemsize + 8  # and the tilt
+    return fixed + objective.n_outputs * (layout.TRIPLE.itemsize + noted)
 
 
 def _piece_bytes(objective: Objective) -> int:

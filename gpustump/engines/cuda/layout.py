@@ -126,7 +126,7 @@ MOTION = _record("votes", "factors")
 
 # Of `splits.cu`.
 TRIPLE = _record("positive", "negative", "hessian")
-SKEW = _record(("positive", np.float64), ("negative", np.float64))
+SKEW = _record(*((name, np.float64) for name in ("positive", "negative", "rise", "fall")))
 MOVEMENT = _record("most", "of_majority", "is_one_way", "low", "high")
 SPLITS = _record(
     ("samples", LOSS_SAMPLES), "left", "noted", ("movement", MOVEMENT), "piece_sums",

@@ -1,7 +1,9 @@
 """A feature sorted and cut into bins, on the device, with the array library's own operations.
 
 Bins hold about the same number of samples, and end between two values. A value with enough samples
-to fill a bin gets one of its own. The search returns the same integers wherever the bins end.
+to fill a bin gets one of its own. Towards both ends of the order bins become smaller, as where one
+side of a cut has little weight, the score depends most on the few samples there. The search returns
+the same integers wherever the bins end.
 """
 
 from __future__ import annotations
@@ -12,9 +14,13 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays.libraries import Array
+from gpustump.engines.cuda.layout import SPLIT_PIECE
 
 MOST_BINS = 255
 """The most bins of a feature; one more code stands for missing values."""
+
+_OF_BEYOND = 4
+"""Towards the ends, a bin has a quarter of the samples beyond it, but at least a piece's."""
 
 MARK = -(2**31)
 """The sign bit of a sample in a sorted order: it is set if the next sample has the same value."""
@@ -85,13 +91,13 @@ def cuts_of(keys: Array, dtype: str) -> Cuts:
 
 
 def _spread(keys: Array) -> np.ndarray:
-    """Where to cut sorted keys into at most `MOST_BINS` bins of about equally many samples.
+    """Where to cut sorted keys into at most `MOST_BINS` bins.
 
     A value that fills a bin is also separated from the values below it, while there are bins left.
     """
     xp, n_keys = arrays.namespace_of(keys), keys.shape[0]
     fair = n_keys / MOST_BINS
-    last = (np.arange(1, MOST_BINS) * fair).astype(np.int64) - 1
+    last = _places(n_keys) - 1
     last = last[last >= 0]
     values = xp.take(keys, xp.asarray(last, device=arrays.device_of(keys)), axis=0)
     begins, ends = (
@@ -106,3 +112,15 @@ def _spread(keys: Array) -> np.ndarray:
         if len(chosen) < MOST_BINS - 1:
             chosen |= {begin} - {0}
     return np.asarray(sorted(chosen), dtype=np.int64)
+
+
+def _places(n_keys: int) -> np.ndarray:
+    """Where bins would end if all keys were different, without the last one."""
+    fair, size, ends = n_keys / MOST_BINS, float(SPLIT_PIECE), [0.0]
+    while size < fair and len(ends) <= MOST_BINS // 5:
+        ends.append(ends[-1] + size)
+        size = max(size, ends[-1] / _OF_BEYOND)
+    n_small = len(ends) - 1
+    middle = np.linspace(ends[-1], n_keys - ends[-1], MOST_BINS - 2 * n_small + 1)
+    outer = np.asarray(ends[:-1])
+    return np.concatenate([outer, middle, n_keys - outer[::-1]])[1:-1].astype(np.int64)

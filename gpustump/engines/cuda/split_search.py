@@ -53,11 +53,11 @@ class SplitSearch(Search):
         self._objective, self._votes, self._n_outputs = objective, objective.gain, n_outputs
         self._update = update
         self._left = layout.zeros(device, n_outputs * n_slots, layout.TRIPLE)
-        self._noted = xp.full((2, n_outputs, n_slots), np.inf)
+        self._noted = xp.full((5, n_outputs, n_slots), np.inf)
         n_pieces = self._n_pieces
         self._sums = layout.zeros(device, n_outputs * n_pieces, layout.TRIPLE)
         self._before = layout.zeros(device, n_outputs * n_pieces, layout.TRIPLE)
-        self._skew = xp.zeros((2, n_outputs, n_pieces), dtype=np.float64)
+        self._skew = xp.zeros((4, n_outputs, n_pieces), dtype=np.float64)
         self._piece_bounds = xp.zeros(n_pieces, dtype=np.int64)
         self._best = layout.zeros(device, n_pieces, layout.BEST)
         self._least = xp.zeros(1, dtype=np.int64)

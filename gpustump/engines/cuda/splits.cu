@@ -54,11 +54,11 @@ struct Splits {
   LossSamples samples;
   Triple* left;   // (n_outputs, n_bins) sums before each bin; for the slot of missing values, over
                   // all samples with a value
-  double* noted;  // (2, n_outputs, n_bins) by how much one share may be ahead of the other
+  double* noted;  // (5, n_outputs, n_bins) the fields of `Skew`, and the bin's tilt
   Movement movement;
   Triple* piece_sums;    // (n_outputs, most_pieces)
   Triple* piece_before;  // (n_outputs, most_pieces) sums of the bin before the piece
-  double* piece_skew;   // (2, n_outputs, most_pieces)
+  double* piece_skew;   // (4, n_outputs, most_pieces) the fields of `Skew`
   int64* piece_bounds;   // (most_pieces)
   Best* piece_best;      // (most_pieces)
   int64* least;          // the best score at the end of a piece; lower bounds need no scan
@@ -94,20 +94,32 @@ __device__ inline int64 bound_key(double bound) {
   return score_key(bound + fabs(bound) * OUTWARDS);
 }
 
-// By how much the share of a bin's positive sum left of a cut may exceed that of its negative sum,
-// and the other way round.
+// By how much the share p of a bin's positive sum left of a cut may exceed the share n of its
+// negative sum, and the other way round; and the most that p - t n and n - p / t are, with the tilt
+// t, the bin's negative sum over its positive one.
 struct Skew {
-  double positive, negative;
+  double positive, negative, rise, fall;
   __device__ void append(const Skew& other) {
     if (other.positive > positive) positive = other.positive;
     if (other.negative > negative) negative = other.negative;
+    if (other.rise > rise) rise = other.rise;
+    if (other.fall > fall) fall = other.fall;
   }
 };
 
-// A bin or piece: the sums before it and up to its end, and how far shares may be ahead inside.
+// How far the sum of signed gradients may be above its value at the left edge, and below it.
+struct Reach {
+  int64 up, down;
+};
+
+constexpr int64 ANYWHERE = int64(1) << 62;  // above every reach
+
+// A bin or piece: the sums before it and up to its end, how far shares may be ahead inside, and
+// what is known of its reach beside that.
 struct Inside {
   Triple low, high;
-  Skew skew;
+  double by_positive, by_negative;
+  Reach most;
 };
 
 // A whole number not below share * whole, and not above `whole`; share is at most 1.
@@ -115,18 +127,13 @@ __device__ inline int64 rounded_up(double share, int64 whole) {
   return smaller(whole, int64(share * double(whole) * (1.0 + OUTWARDS)) + 1);
 }
 
-// How far the sum of signed gradients may be above its value at the left edge, and below it.
-struct Reach {
-  int64 up, down;
-};
-
 __device__ inline Reach reach_of(const Inside& inside) {
   Triple own = less(inside.high, inside.low);
   int64 p = own.positive, n = own.negative;
-  return {larger(rounded_up(inside.skew.positive, p),
-                 p - n + rounded_up(inside.skew.positive, n)),
-          larger(rounded_up(inside.skew.negative, n),
-                 n - p + rounded_up(inside.skew.negative, p))};
+  int64 up = larger(rounded_up(inside.by_positive, p), p - n + rounded_up(inside.by_positive, n));
+  int64 down = larger(rounded_up(inside.by_negative, n),
+                      n - p + rounded_up(inside.by_negative, p));
+  return {smaller(up, inside.most.up), smaller(down, inside.most.down)};
 }
 
 // Which cuts of a feature a monotone constraint allows: see `engines/monotone.py`. With several
@@ -212,17 +219,35 @@ struct RealVotes {
     return root(positive, negative) +
            root(present.positive - positive, present.negative - negative);
   }
+  // The corners of that region on the side where one sum is ahead. Its share of `own` is ahead of the
+  // other sum's share of `other` by at most `by`, and the sum itself is ahead by at most `most`. So
+  // two lines bound the region there. They meet its sides, and may meet each other.
+  template <class Take>
+  static __device__ void ahead(int64 own, int64 other, double by, int64 most, Take take) {
+    int64 first = smaller(rounded_up(by, own), most);
+    int64 last = larger(other - rounded_up(by, other), own - most);
+    take(first, int64(0));
+    take(own, last);
+    double p = double(own), n = double(other), x = (double(most) - by * n) / (1.0 - n / p);
+    if (!(x > double(first) && x < p)) return;  // they do not meet in between
+    // Any point below both lines will do; this is nearly the one where they meet.
+    x = double(int64(x));
+    double y = fmin(n * (x / p) - by * n, x - double(most)) - (p + n) * OUTWARDS - 1.0;
+    take(int64(x), larger(int64(y), 0));
+  }
   // The least value of a function at the corners of the region in which the sums left of a cut lie.
   template <class Function>
   static __device__ double least_at_corners(const Inside& inside, Function value) {
     int64 p0 = inside.low.positive, p9 = inside.high.positive;
     int64 n0 = inside.low.negative, n9 = inside.high.negative;
-    double by_p = inside.skew.positive, by_n = inside.skew.negative;
     double least = fmin(value(p0, n0), value(p9, n9));
-    least = fmin(least, value(p0 + rounded_up(by_p, p9 - p0), n0));
-    least = fmin(least, value(p9, n9 - rounded_up(by_p, n9 - n0)));
-    least = fmin(least, value(p0, n0 + rounded_up(by_n, n9 - n0)));
-    return fmin(least, value(p9 - rounded_up(by_n, p9 - p0), n9));
+    ahead(p9 - p0, n9 - n0, inside.by_positive, inside.most.up, [&](int64 p, int64 n) {
+      least = fmin(least, value(p0 + p, n0 + n));
+    });
+    ahead(n9 - n0, p9 - p0, inside.by_negative, inside.most.down, [&](int64 n, int64 p) {
+      least = fmin(least, value(p0 + p, n0 + n));
+    });
+    return least;
   }
   static __device__ Score most(const Inside& inside, const Triple& present, const Triple& missing,
                                double) {
@@ -312,23 +337,37 @@ __device__ inline double moved(const Movement& movement, int64 at, int64 then, i
   return fmin(most, movement.of_majority[at] + share + OUTWARDS);
 }
 
-// Update what is noted of a bin, whose sums were `then` and are `now`. Returns how far shares may
-// be ahead inside it. The notes of a bin with hardly any weight are dropped: its weights may be at
-// their floor, where they do not follow the factors.
-__device__ inline Skew skew_of(const Splits& splits, int64 n_bins, int64 k, int64 bin,
-                                 int64 n_inside, const Triple& then, const Triple& now) {
-  double n_units = units_apart(splits, n_inside);
-  double by_units = n_units / double(now.positive) + n_units / double(now.negative);
-  double by = moved(splits.movement, 2 * k, then.negative, now.negative, n_units) +
-              moved(splits.movement, 2 * k + 1, then.positive, now.positive, n_units);
-  double both[2];
-  for (int side = 0; side < 2; side++) {
-    double* noted = &splits.noted[(side * splits.samples.n_outputs + k) * n_bins + bin];
-    double next = by_units < 1.0 ? *noted + by : FORGOTTEN;
-    *noted = next;
-    both[side] = fmin(1.0, next + by_units);
-  }
-  return {both[0], both[1]};
+// How far the sum of one label, `own`, may get ahead of that of the other one in a bin. With the sums
+// P and N, P p - N n = P (p - t n) + (P t - N) n, and n lies between 0 and 1.
+__device__ inline int64 reach_of(double rise, double tilt, double own, double other) {
+  double found = (own * rise + fmax(0.0, own * tilt - other)) * (1.0 + OUTWARDS) + 1.0;
+  return found < double(ANYWHERE) ? int64(found) : ANYWHERE;  // it may be no number
+}
+
+// Update what is noted of a bin, whose sums were `then` and are `now`, those before it `low`.
+// Returns what may lie inside it. The notes of a bin with hardly any weight are dropped: its weights
+// may be at their floor, where they do not follow the factors.
+__device__ inline Inside inside_of(const Splits& splits, int64 n_bins, int64 k, int64 bin,
+                                   int64 n_inside, const Triple& then, const Triple& low,
+                                   const Triple& high) {
+  const Triple now = less(high, low);
+  double p = double(now.positive), n = double(now.negative);
+  double n_units = units_apart(splits, n_inside), off_p = n_units / p, off_n = n_units / n;
+  double moved_n = moved(splits.movement, 2 * k, then.negative, now.negative, n_units);
+  double moved_p = moved(splits.movement, 2 * k + 1, then.positive, now.positive, n_units);
+  const int64 plane = splits.samples.n_outputs * n_bins;
+  double* noted = splits.noted + k * n_bins + bin;
+  const double tilt = noted[4 * plane];
+  const double by[4] = {moved_p + moved_n, moved_p + moved_n, moved_p + tilt * moved_n,
+                        moved_n + moved_p / tilt};
+  double next[4];
+  for (int field = 0; field < 4; field++)
+    noted[field * plane] = next[field] =
+        off_p + off_n < 1.0 ? noted[field * plane] + by[field] : FORGOTTEN;
+  Reach most = {reach_of(next[2] + off_p + tilt * off_n, tilt, p, n),
+                reach_of(next[3] + off_n + off_p / tilt, 1.0 / tilt, n, p)};
+  return {low, high, fmin(1.0, next[0] + (off_p + off_n)), fmin(1.0, next[1] + (off_p + off_n)),
+          most};
 }
 
 // Update the bins of all features: sums, each feature's best edge, and bounds.
@@ -374,9 +413,9 @@ __device__ void weigh_splits(const PreparedTable& table, const Round& round,
         score[b] = k == 0 ? part : score[b] + part;
         const Bin bin = table.bins[feature.first + b];
         if (!bin.has_cuts) continue;
-        Skew skew = skew_of(splits, table.n_bins, k, feature.first + b, bin.n_inside,
-                               less(then[b + 1], then[b]), less(high, low));
-        Score most = most_of<Votes>({low, high, skew}, present, missing, limit);
+        Inside inside = inside_of(splits, table.n_bins, k, feature.first + b, bin.n_inside,
+                                  less(then[b + 1], then[b]), low, high);
+        Score most = most_of<Votes>(inside, present, missing, limit);
         bound[b] = k == 0 ? most : bound[b] + most;
       }
       if (threadIdx.x == 0) left[n_bins] = present;
@@ -450,6 +489,14 @@ __device__ inline Triple sum_of_earlier(const Triple& mine, Triple* room) {
   return earlier;
 }
 
+// Write how far shares are ahead in a piece.
+__device__ inline void write_skew(const Splits& splits, int64 k, int64 piece, const Skew& skew) {
+  const double fields[4] = {skew.positive, skew.negative, skew.rise, skew.fall};
+  for (int64 field = 0; field < 4; field++)
+    splits.piece_skew[(field * splits.samples.n_outputs + k) * splits.most_pieces + piece] =
+        fields[field];
+}
+
 // Bound the cuts inside each piece of the listed bins by its corners, and score the cut at its end.
 // A block takes a bin, and each of its threads a piece at a time.
 template <class Votes>
@@ -499,16 +546,16 @@ __device__ void bound_pieces(const Listed* listed, const PreparedTable& table, c
         Triple low = before, high = until;
         low.append(left[b]);
         high.append(left[b]);
-        Score most = most_of<Votes>({low, high, {1.0, 1.0}}, present, missing, limit);
+        Inside inside = {low, high, 1.0, 1.0, {ANYWHERE, ANYWHERE}};
+        Score most = most_of<Votes>(inside, present, missing, limit);
         Score part = worth_of<Votes>(high, less(present, high), missing, limit);
         bound = k == 0 ? most : bound + most;
         score = k == 0 ? part : score + part;
-        double positive = double(whole.positive), negative = double(whole.negative);
-        int64 at = k * splits.most_pieces + p;
-        splits.piece_skew[at] =
-            double(until.positive) / positive - double(before.negative) / negative;
-        splits.piece_skew[splits.samples.n_outputs * splits.most_pieces + at] =
-            double(until.negative) / negative - double(before.positive) / positive;
+        double all_p = double(whole.positive), all_n = double(whole.negative);
+        double p0 = double(before.positive), n0 = double(before.negative);
+        double p9 = double(until.positive), n9 = double(until.negative);
+        write_skew(splits, k, p, {p9 / all_p - n0 / all_n, n9 / all_n - p0 / all_p,
+                                  (p9 - n0) / all_p, (n9 - p0) / all_n});
       }
       bool is_cut = end + 1 < bin.offset + bin.n_inside && order[end] >= 0 && is_allowed(score);
       int64 key = is_cut ? score_key(score) : NO_SCORE;
@@ -556,7 +603,7 @@ __device__ void scan_splits(const Piece* pieces, const PreparedTable& table, con
       for (int64 at = from; at < to; at++)
         mine.append(term_of(splits, k, sample_of(order[begin + at])));
       inside.append(sum_of_earlier(mine, room));
-      Skew skew = {0.0, 0.0};
+      Skew skew = {0.0, 0.0, 0.0, 0.0};
       for (int64 at = from; at < to; at++) {
         int marked = order[begin + at];
         inside.append(term_of(splits, k, sample_of(marked)));
@@ -565,15 +612,13 @@ __device__ void scan_splits(const Piece* pieces, const PreparedTable& table, con
         until.append(inside);
         Score part = worth_of<Votes>(until, less(present, until), missing, limit);
         score[at] = k == 0 ? part : score[at] + part;
-        double by = double(inside.positive) / double(whole.positive) -
-                    double(inside.negative) / double(whole.negative);
-        skew.append({by, -by});
+        double all_p = double(whole.positive), all_n = double(whole.negative);
+        double by = double(inside.positive) / all_p - double(inside.negative) / all_n;
+        double above = double(inside.gradient());
+        skew.append({by, -by, above / all_p, -above / all_n});
       }
       combine(skew, reinterpret_cast<Skew*>(room));
-      if (threadIdx.x == 0) {
-        splits.piece_skew[k * splits.most_pieces + p] = skew.positive;
-        splits.piece_skew[(splits.samples.n_outputs + k) * splits.most_pieces + p] = skew.negative;
-      }
+      if (threadIdx.x == 0) write_skew(splits, k, p, skew);
       __syncthreads();
     }
     Best mine = {NO_SCORE, 0, 0, -1};
@@ -606,15 +651,19 @@ __device__ inline void note_bins(const Listed* listed, const PreparedTable& tabl
     for (int64 k = 0; k < splits.samples.n_outputs; k++) {
       const Triple* left = splits.left + k * table.n_bins + b;
       const Triple own = less(left[1], left[0]);
-      double by_units = n_units / double(own.positive) + n_units / double(own.negative);
-      for (int side = 0; side < 2; side++) {
-        int64 plane = side * splits.samples.n_outputs + k;
+      double off_p = n_units / double(own.positive), off_n = n_units / double(own.negative);
+      double tilt = double(own.negative) / double(own.positive);
+      const double by_units[4] = {off_p + off_n, off_p + off_n, off_p + tilt * off_n,
+                                  off_n + off_p / tilt};
+      for (int64 field = 0; field < 4; field++) {
+        int64 plane = field * splits.samples.n_outputs + k;
         const double* skew = splits.piece_skew + plane * splits.most_pieces;
         double most = 0.0;
         for (int64 p = listed[i].first_piece; p < listed[i].first_piece + n; p++)
           most = fmax(most, skew[p]);
-        splits.noted[plane * table.n_bins + b] = most + by_units;
+        splits.noted[plane * table.n_bins + b] = most + by_units[field];
       }
+      splits.noted[(4 * splits.samples.n_outputs + k) * table.n_bins + b] = tilt;
     }
     round.bounds[b] = NO_SCORE;  // its best cut is compared in this kernel
   }
