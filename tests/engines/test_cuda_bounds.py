@@ -23,7 +23,7 @@ from all_cuts import check_shares, cuts_of_feature, mirrored
 from cuda_on_cpu import Interrupted
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rounds import KINDS, Case, quantity_of, signs, start
+from rounds import KINDS, Case, signs, start
 
 from gpustump.engines.contract import Cut, Step, discrete_step, hypothesis_at, split_at
 from gpustump.engines.cuda import layout, sorting, state
@@ -225,35 +225,59 @@ def check_pieces(one: Round) -> int:
     return n_compared
 
 
-def check_noted(one: Round) -> dict[int, float]:
-    """No share is further ahead than is known. Returns what is known of bins, by their numbers."""
-    known = {}
+def check_noted(one: Round) -> list[int]:
+    """All notes of bins hold. Returns the bins of which something is known."""
+    known = []
     for feature, (own, _, is_cut) in enumerate(one.features):
         for slot, begin, n_inside in one.bins_with_cuts(feature):
             cuts = np.flatnonzero(is_cut[begin : begin + n_inside - 1])
-            inside = own[:, begin : begin + n_inside]
-            units, noted = one.units_of_shares(slot, inside), one.noted[:, :, slot]
-            ahead = noted[:2] + units.sum(axis=1)
-            check_shares(inside, cuts, ahead.T.ravel(), one.objective)
-            check_reach(inside, cuts, noted[2:], units)
-            known[slot] = float(ahead.min())
+            inside, noted = sides_of(own[:, begin : begin + n_inside], one.objective), one.noted
+            units = one.units_of_shares(slot, inside)
+            reach = reach_of(inside, noted[2:, :, slot], units, one.objective)
+            check_reach(inside, cuts, reach)
+            if one.objective.loss == "squared_error":
+                is_known = bool(np.isfinite(reach).all())
+            else:
+                ahead = noted[:2, :, slot] + units.sum(axis=1)
+                check_shares(inside, cuts, ahead.T.ravel(), one.objective)
+                is_known = bool(ahead.min() < 0.5)
+            known += [slot] * is_known
     return known
 
 
-def check_reach(planes: np.ndarray, cuts: np.ndarray, noted: np.ndarray, units: np.ndarray) -> None:
-    """No sum of gradients at a cut inside a bin is further from the left edge's than notes say.
+def sides_of(planes: np.ndarray, objective: Objective) -> np.ndarray:
+    """The planes of some samples; of Poisson and gamma loss the first two are those of amounts."""
+    if objective.loss not in ("poisson", "gamma"):
+        return planes
+    gradient, hessian = planes[0] - planes[1], planes[2] + planes[3]
+    return np.stack([(hessian + gradient) >> 1, (hessian - gradient) >> 1, *planes[2:]])
 
-    `noted` (3, n_outputs) has the rise, the fall and the tilt.
+
+def reach_of(
+    planes: np.ndarray, noted: np.ndarray, units: np.ndarray, objective: Objective
+) -> np.ndarray:
+    """How far the sum of gradients inside a bin may be above, and below, its left edge's.
+
+    `noted` (3, n_outputs) has the rise, the fall and the tilt; returns (n_outputs, 2).
     """
-    by_output = planes.reshape(noted.shape[1], -1, planes.shape[1])
-    for (positive, negative, *_), (rise, fall, tilt), (of_p, of_n) in zip(
-        by_output, noted.T, units, strict=True
+    sums = planes.sum(axis=1).reshape(noted.shape[1], -1).astype(np.float64)
+    rise, fall, tilt = noted
+    p, n, (of_p, of_n) = sums[:, 0], sums[:, 1], units.T
+    with np.errstate(all="ignore"):
+        if objective.loss == "squared_error":
+            drift, size = np.maximum(0.0, [-tilt, tilt]), sums[:, 2] + sums[:, 3]
+            return np.stack([size * (rise + drift[0]), size * (fall + drift[1])], axis=1)
+        above = p * (rise + of_p + tilt * of_n) + np.maximum(0.0, p * tilt - n)
+        below = n * (fall + of_n + of_p / tilt) + np.maximum(0.0, n / tilt - p)
+    return np.stack([above, below], axis=1)
+
+
+def check_reach(planes: np.ndarray, cuts: np.ndarray, reach: np.ndarray) -> None:
+    """No sum of gradients at a cut inside a bin is further from the left edge's than that."""
+    for (positive, negative, *_), (above, below) in zip(
+        planes.reshape(len(reach), -1, planes.shape[1]), reach, strict=True
     ):
-        p, n = float(positive.sum()), float(negative.sum())
         gradient = np.cumsum(positive - negative)[cuts]
-        with np.errstate(all="ignore"):
-            above = p * (rise + of_p + tilt * of_n) + max(0.0, p * tilt - n)
-            below = n * (fall + of_n + of_p / tilt) + max(0.0, n / tilt - p)
         for most, own in ((above, gradient), (below, -gradient)):
             assert np.isnan(most) or own.max(initial=0) <= most * (1 + 1e-11) + 1
 
@@ -261,18 +285,16 @@ def check_reach(planes: np.ndarray, cuts: np.ndarray, noted: np.ndarray, units: 
 @pytest.mark.parametrize("kind", SPLIT_KINDS)
 def test_bounds_of_bins_and_pieces_hold_and_so_does_what_was_noted_of_bins_rounds_ago(kind):
     n_bins_compared = n_pieces_compared = n_old = 0
-    notes = quantity_of(kind) is None  # of a quantity nothing is noted for later rounds
     for seed, (how, n_samples, n_bins) in enumerate(RUNS):
         looked_into: dict[int, int] = {}
         case = hard_case(kind, seed, how, n_samples)
         for number, one in enumerate(rounds_of(case, n_bins, 18)):
             n_bins_compared += check_bins(one)
             n_pieces_compared += check_pieces(one)
-            for slot, ahead in check_noted(one).items() if notes else ():
-                n_old += ahead < 0.5 and number - looked_into.get(slot, number) > 1
+            n_old += sum(number - looked_into.get(slot, number) > 1 for slot in check_noted(one))
             looked_into |= {slot: number for slot, _, _ in one.of_pieces}
     assert min(n_bins_compared, n_pieces_compared) > 1000
-    assert n_old > 50 or not notes
+    assert n_old > 50
 
 
 class Driven:

@@ -135,7 +135,7 @@ class LossPass:
         is_squared = self._objective.loss == "squared_error"
         factors = () if is_squared else (unchanged, unchanged, unchanged)
         self._steps.write(None, clears=True)
-        self._write_numbers(votes, factors, self._movement(factors, None))
+        self._write_numbers(votes, factors, self._movement(votes, factors, None))
         if self._objective.loss == "softmax":
             self._queue("begin_softmax")
         else:  # a factor of 1 changes nothing
@@ -154,8 +154,9 @@ class LossPass:
         """
         counts = None if cut is None else self._table.counts_of_regions(cut)
         self._steps.write(cut, regions, clears=True)
-        movement = self._movement(step.factors, counts)
-        self._write_numbers(np.asarray(step.votes), step.factors, movement)
+        votes = np.asarray(step.votes)
+        movement = self._movement(votes, step.factors, counts)
+        self._write_numbers(votes, step.factors, movement)
 
     def queue(self) -> None:
         """Queue everything that a step does to the samples and the histograms."""
@@ -167,12 +168,22 @@ class LossPass:
         self._steps.queue(kernel, self._motion, self.samples)
         self.histograms.queue_adding()
 
-    def _movement(self, factors: RegionFactors, counts: Sequence[int] | None) -> Movement:
-        """What a step does to shares. Of a quantity's samples the signs of the gradients
-        change, so nothing is known of their shares."""
-        if self._objective.is_of_quantity:
-            return UNKNOWN
-        return movement_of(factors, counts, self._objective)
+    def _movement(
+        self, votes: np.ndarray, factors: RegionFactors, counts: Sequence[int] | None
+    ) -> Movement:
+        """What a step does to shares; of squared loss, what it takes from the residuals.
+
+        Then `low` is the vote of the largest region, and `most` how far others are from it.
+        """
+        if self._objective.loss != "squared_error":
+            return movement_of(factors, counts, self._objective)
+        if counts is None:
+            return UNKNOWN._replace(most=UNKNOWN.most * np.inf)
+        own = votes[int(np.argmax(counts)), 0]
+        apart = votes[np.asarray(counts) > 0, 0] - own
+        is_one_way = apart.min() >= 0.0 or apart.max() <= 0.0
+        numbers = (np.abs(apart).max(), 0.0, is_one_way, own, own)
+        return Movement(*(np.full((1, 2), number) for number in numbers))
 
     def _write_numbers(self, votes: np.ndarray, factors: RegionFactors, movement: Movement) -> None:
         of_regions = np.asarray(factors) if factors else np.zeros(2 * votes.size)

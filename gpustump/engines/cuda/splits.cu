@@ -97,6 +97,9 @@ __device__ inline int64 bound_key(double bound) {
 // By how much the share p of a bin's positive sum left of a cut may exceed the share n of its
 // negative sum, and the other way round; and the most that p - t n and n - p / t are, with the tilt
 // t, the bin's negative sum over its positive one.
+//
+// Of squared loss, rise and fall are the most that the sum of gradients left of a cut and its
+// opposite are, over the bin's Hessian; the tilt is the sum of the votes since they were noted.
 struct Skew {
   double positive, negative, rise, fall;
   __device__ void append(const Skew& other) {
@@ -114,10 +117,11 @@ struct Reach {
 
 constexpr int64 ANYWHERE = int64(1) << 62;  // above every reach
 
-// A bin or piece: the sums before it and up to its end, how far shares may be ahead inside, and
-// what is known of its reach beside that.
+// A bin or piece: the sums before it and up to its end; the two sums whose shares are compared, how
+// far these may be ahead inside, and what is known of its reach beside that.
 struct Inside {
   Triple low, high;
+  int64 positive, negative;
   double by_positive, by_negative;
   Reach most;
 };
@@ -128,8 +132,7 @@ __device__ inline int64 rounded_up(double share, int64 whole) {
 }
 
 __device__ inline Reach reach_of(const Inside& inside) {
-  Triple own = less(inside.high, inside.low);
-  int64 p = own.positive, n = own.negative;
+  int64 p = inside.positive, n = inside.negative;
   int64 up = larger(rounded_up(inside.by_positive, p), p - n + rounded_up(inside.by_positive, n));
   int64 down = larger(rounded_up(inside.by_negative, n),
                       n - p + rounded_up(inside.by_negative, p));
@@ -337,20 +340,35 @@ __device__ inline double moved(const Movement& movement, int64 at, int64 then, i
   return fmin(most, movement.of_majority[at] + share + OUTWARDS);
 }
 
-// How far the sum of one label, `own`, may get ahead of that of the other one in a bin. With the sums
-// P and N, P p - N n = P (p - t n) + (P t - N) n, and n lies between 0 and 1.
-__device__ inline int64 reach_of(double rise, double tilt, double own, double other) {
-  double found = (own * rise + fmax(0.0, own * tilt - other)) * (1.0 + OUTWARDS) + 1.0;
+// The two sums of a bin whose shares a step hardly moves: those of both labels, or for Poisson and
+// gamma loss those of the two amounts.
+struct Sides {
+  int64 positive, negative;
+};
+
+__device__ inline Sides sides_of(const Splits& splits, const Triple& sums) {
+  if (splits.samples.loss < POISSON) return {sums.positive, sums.negative};
+  return {(sums.hessian + sums.gradient()) >> 1, (sums.hessian - sums.gradient()) >> 1};
+}
+
+__device__ inline int64 rounded_reach(double most) {
+  double found = most * (1.0 + OUTWARDS) + 1.0;
   return found < double(ANYWHERE) ? int64(found) : ANYWHERE;  // it may be no number
 }
 
-// Update what is noted of a bin, whose sums were `then` and are `now`, those before it `low`.
-// Returns what may lie inside it. The notes of a bin with hardly any weight are dropped: its weights
-// may be at their floor, where they do not follow the factors.
+// How far one of both sums, `own`, may get ahead of the other one in a bin. With the sums P and N,
+// P p - N n = P (p - t n) + (P t - N) n, and n lies between 0 and 1.
+__device__ inline int64 reach_of(double rise, double tilt, double own, double other) {
+  return rounded_reach(own * rise + fmax(0.0, own * tilt - other));
+}
+
+// Update what is noted of a bin, whose sums were `then` and are `now`. Returns what may lie inside
+// it. The notes of a bin with hardly any weight are dropped: its weights may be at their floor, where
+// they do not follow the factors.
 __device__ inline Inside inside_of(const Splits& splits, int64 n_bins, int64 k, int64 bin,
-                                   int64 n_inside, const Triple& then, const Triple& low,
+                                   int64 n_inside, const Sides& then, const Triple& low,
                                    const Triple& high) {
-  const Triple now = less(high, low);
+  const Sides now = sides_of(splits, less(high, low));
   double p = double(now.positive), n = double(now.negative);
   double n_units = units_apart(splits, n_inside), off_p = n_units / p, off_n = n_units / n;
   double moved_n = moved(splits.movement, 2 * k, then.negative, now.negative, n_units);
@@ -366,8 +384,28 @@ __device__ inline Inside inside_of(const Splits& splits, int64 n_bins, int64 k, 
         off_p + off_n < 1.0 ? noted[field * plane] + by[field] : FORGOTTEN;
   Reach most = {reach_of(next[2] + off_p + tilt * off_n, tilt, p, n),
                 reach_of(next[3] + off_n + off_p / tilt, 1.0 / tilt, n, p)};
-  return {low, high, fmin(1.0, next[0] + (off_p + off_n)), fmin(1.0, next[1] + (off_p + off_n)),
-          most};
+  return {low, high, now.positive, now.negative, fmin(1.0, next[0] + (off_p + off_n)),
+          fmin(1.0, next[1] + (off_p + off_n)), most};
+}
+
+// The same for squared loss. A step takes the vote of the largest region times the Hessian from a
+// sum of gradients, and more or less from the samples of other regions.
+__device__ inline Inside inside_of_residuals(const Splits& splits, int64 n_bins, int64 bin,
+                                             int64 n_inside, const Triple& then,
+                                             const Triple& low, const Triple& high) {
+  const Triple now = less(high, low);
+  const Movement& movement = splits.movement;
+  double vote = movement.low[0], size = double(now.hessian), change = vote * size;
+  double others = (double(now.gradient() - then.gradient()) + change) / size;
+  double off = (2.0 * double(n_inside) + fabs(change) * OUTWARDS) / size;  // roundings
+  double up = fmax(0.0, others), down = fmax(0.0, -others);
+  if (movement.is_one_way[0] == 0.0) up = down = movement.most[0];
+  double* noted = splits.noted + bin;
+  double rise = noted[2 * n_bins] += up + off, fall = noted[3 * n_bins] += down + off;
+  double votes = noted[4 * n_bins] += vote;
+  Reach most = {rounded_reach(size * (rise + fmax(0.0, -votes))),
+                rounded_reach(size * (fall + fmax(0.0, votes)))};
+  return {low, high, now.positive, now.negative, 1.0, 1.0, most};
 }
 
 // Update the bins of all features: sums, each feature's best edge, and bounds.
@@ -413,8 +451,13 @@ __device__ void weigh_splits(const PreparedTable& table, const Round& round,
         score[b] = k == 0 ? part : score[b] + part;
         const Bin bin = table.bins[feature.first + b];
         if (!bin.has_cuts) continue;
-        Inside inside = inside_of(splits, table.n_bins, k, feature.first + b, bin.n_inside,
-                                  less(then[b + 1], then[b]), low, high);
+        const Triple before = less(then[b + 1], then[b]);
+        Inside inside =
+            splits.samples.loss == SQUARED
+                ? inside_of_residuals(splits, table.n_bins, feature.first + b, bin.n_inside, before,
+                                      low, high)
+                : inside_of(splits, table.n_bins, k, feature.first + b, bin.n_inside,
+                            sides_of(splits, before), low, high);
         Score most = most_of<Votes>(inside, present, missing, limit);
         bound[b] = k == 0 ? most : bound[b] + most;
       }
@@ -489,6 +532,18 @@ __device__ inline Triple sum_of_earlier(const Triple& mine, Triple* room) {
   return earlier;
 }
 
+// How far shares are ahead, at most, if the sums of a bin left of a cut lie between two others.
+__device__ inline Skew skew_of(const Splits& splits, const Triple& whole, const Sides& least,
+                               const Sides& most) {
+  const Sides all = sides_of(splits, whole);
+  bool is_squared = splits.samples.loss == SQUARED;
+  double p = double(all.positive), n = double(all.negative), h = double(whole.hessian);
+  double p0 = double(least.positive), n0 = double(least.negative);
+  double p9 = double(most.positive), n9 = double(most.negative);
+  return {p9 / p - n0 / n, n9 / n - p0 / p, (p9 - n0) / (is_squared ? h : p),
+          (n9 - p0) / (is_squared ? h : n)};
+}
+
 // Write how far shares are ahead in a piece.
 __device__ inline void write_skew(const Splits& splits, int64 k, int64 piece, const Skew& skew) {
   const double fields[4] = {skew.positive, skew.negative, skew.rise, skew.fall};
@@ -541,21 +596,21 @@ __device__ void bound_pieces(const Listed* listed, const PreparedTable& table, c
         const Limit limit = limit_of(round, splits, bin.feature, present, missing);
         const Triple whole = less(left[b + 1], left[b]);
         const Triple before = splits.piece_before[k * splits.most_pieces + p];
+        const Triple own = splits.piece_sums[k * splits.most_pieces + p];
         Triple until = before;
-        until.append(splits.piece_sums[k * splits.most_pieces + p]);
+        until.append(own);
         Triple low = before, high = until;
         low.append(left[b]);
         high.append(left[b]);
-        Inside inside = {low, high, 1.0, 1.0, {ANYWHERE, ANYWHERE}};
+        const Sides sides = sides_of(splits, own);
+        Inside inside = {low, high, sides.positive, sides.negative, 1.0, 1.0,
+                         {ANYWHERE, ANYWHERE}};
         Score most = most_of<Votes>(inside, present, missing, limit);
         Score part = worth_of<Votes>(high, less(present, high), missing, limit);
         bound = k == 0 ? most : bound + most;
         score = k == 0 ? part : score + part;
-        double all_p = double(whole.positive), all_n = double(whole.negative);
-        double p0 = double(before.positive), n0 = double(before.negative);
-        double p9 = double(until.positive), n9 = double(until.negative);
-        write_skew(splits, k, p, {p9 / all_p - n0 / all_n, n9 / all_n - p0 / all_p,
-                                  (p9 - n0) / all_p, (n9 - p0) / all_n});
+        write_skew(splits, k, p,
+                   skew_of(splits, whole, sides_of(splits, before), sides_of(splits, until)));
       }
       bool is_cut = end + 1 < bin.offset + bin.n_inside && order[end] >= 0 && is_allowed(score);
       int64 key = is_cut ? score_key(score) : NO_SCORE;
@@ -612,10 +667,8 @@ __device__ void scan_splits(const Piece* pieces, const PreparedTable& table, con
         until.append(inside);
         Score part = worth_of<Votes>(until, less(present, until), missing, limit);
         score[at] = k == 0 ? part : score[at] + part;
-        double all_p = double(whole.positive), all_n = double(whole.negative);
-        double by = double(inside.positive) / all_p - double(inside.negative) / all_n;
-        double above = double(inside.gradient());
-        skew.append({by, -by, above / all_p, -above / all_n});
+        const Sides here = sides_of(splits, inside);
+        skew.append(skew_of(splits, whole, here, here));
       }
       combine(skew, reinterpret_cast<Skew*>(room));
       if (threadIdx.x == 0) write_skew(splits, k, p, skew);
@@ -651,8 +704,10 @@ __device__ inline void note_bins(const Listed* listed, const PreparedTable& tabl
     for (int64 k = 0; k < splits.samples.n_outputs; k++) {
       const Triple* left = splits.left + k * table.n_bins + b;
       const Triple own = less(left[1], left[0]);
-      double off_p = n_units / double(own.positive), off_n = n_units / double(own.negative);
-      double tilt = double(own.negative) / double(own.positive);
+      const Sides sides = sides_of(splits, own);
+      bool is_squared = splits.samples.loss == SQUARED;
+      double off_p = n_units / double(sides.positive), off_n = n_units / double(sides.negative);
+      double tilt = double(sides.negative) / double(sides.positive);
       const double by_units[4] = {off_p + off_n, off_p + off_n, off_p + tilt * off_n,
                                   off_n + off_p / tilt};
       for (int64 field = 0; field < 4; field++) {
@@ -661,9 +716,9 @@ __device__ inline void note_bins(const Listed* listed, const PreparedTable& tabl
         double most = 0.0;
         for (int64 p = listed[i].first_piece; p < listed[i].first_piece + n; p++)
           most = fmax(most, skew[p]);
-        splits.noted[plane * table.n_bins + b] = most + by_units[field];
+        splits.noted[plane * table.n_bins + b] = most + (is_squared ? 0.0 : by_units[field]);
       }
-      splits.noted[(4 * splits.samples.n_outputs + k) * table.n_bins + b] = tilt;
+      splits.noted[(4 * splits.samples.n_outputs + k) * table.n_bins + b] = is_squared ? 0.0 : tilt;
     }
     round.bounds[b] = NO_SCORE;  // its best cut is compared in this kernel
   }
