@@ -7,13 +7,13 @@ or not. The rows are what people ask first: how good the models are, and how lon
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import fmean, median
 from typing import NamedTuple
 
 from bench.accuracy_tables import ERROR, LOG_LOSS, NUMBER_ERROR, TOGETHER, Kind, kinds
-from bench.contenders import EBM, is_ours
+from bench.contenders import is_ours
 from bench.markdown import markdown, number
 from bench.records import Result, read
 from bench.tables import fastest_peer, whole_fit
@@ -41,13 +41,9 @@ def page() -> str:
         If one of the files is not that of its benchmark.
     """
     rows = [*_losses()]
-    for title, pairs, names in (
-        ("glass box", "", {EBM: f"{EBM}, no pairs"}),  # before pairs were the default
-        ("glass box with pairs", "-pairs", {}),
-    ):
+    for title, pairs in (("glass box", ""), ("glass box with pairs", "-pairs")):
         for name in ("glassbox", "quantities"):
-            found = kinds(read(RESULTS / f"{name}{pairs}.json"))
-            rows += _glass_boxes(title, found, names)
+            rows += _glass_boxes(title, kinds(read(RESULTS / f"{name}{pairs}.json")))
     return markdown(["what", "gpustump", "best other", ""], [*rows, *_fits()])
 
 
@@ -61,11 +57,8 @@ def _losses() -> Iterator[Row]:
             yield Row(f"log-loss of LogitBoost, {_tables(kind)}", ours, theirs, best)
 
 
-def _glass_boxes(title: str, found: Sequence[Kind], names: Mapping[str, str]) -> Iterator[Row]:
-    """Our glass box beside the best of the others; times are shares of the EBM's.
-
-    `names` are shown in place of those in the file.
-    """
+def _glass_boxes(title: str, found: Sequence[Kind]) -> Iterator[Row]:
+    """Our glass box beside the best of the others; times are shares of the EBM's."""
     found = [kind for kind in found if kind.n_common]
     glass = GLASS if GLASS in found[0].contenders else f"{GLASS}, no pairs"
     for kind in found:
@@ -75,7 +68,7 @@ def _glass_boxes(title: str, found: Sequence[Kind], names: Mapping[str, str]) ->
             best = min(others, key=means.__getitem__)
             ours, theirs = (score.shown(means[who]) for who in (glass, best))
             about = f"{title}: {score.title.lower()}, {_tables(kind)}"
-            yield Row(about, ours, theirs, names.get(best, best))
+            yield Row(about, ours, theirs, best)
     whole = found[:1] if found[0].title == TOGETHER else found
     time = "time to fit" if found[0].time == "fit" else "processor time"
     *first, last = (kind.title for kind in whole)
@@ -83,8 +76,7 @@ def _glass_boxes(title: str, found: Sequence[Kind], names: Mapping[str, str]) ->
     tables = f"{sum(kind.n_common for kind in whole)} tables of {titles}"
     logs = [math.log(kind.ratios(kind.time)[glass][0]) for kind in whole]
     share = math.exp(fmean(logs, [kind.n_common for kind in whole]))
-    ebm = str(whole[0].ebm)
-    yield Row(f"{title}: {time}, as a share, {tables}", number(share), "1", names.get(ebm, ebm))
+    yield Row(f"{title}: {time}, as a share, {tables}", number(share), "1", str(whole[0].ebm))
 
 
 def _tables(kind: Kind) -> str:
