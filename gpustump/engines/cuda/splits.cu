@@ -173,7 +173,7 @@ __device__ inline typename Votes::Score worth_of(const Triple& left, const Tripl
 }
 
 // A bound for the allowed cuts inside a bin or piece. They lie on one side of a line, so there are
-// none if all corners lie on the other side: see `cpu/half_planes.py`.
+// none if all corners lie on the other side: see `cpu/split/monotone_bounds.py`.
 template <class Votes>
 __device__ inline typename Votes::Score most_of(const Inside& inside, const Triple& present,
                                                 const Triple& missing, const Limit& limit) {
@@ -222,9 +222,10 @@ struct RealVotes {
     return root(positive, negative) +
            root(present.positive - positive, present.negative - negative);
   }
-  // The corners of that region on the side where one sum is ahead. Its share of `own` is ahead of the
-  // other sum's share of `other` by at most `by`, and the sum itself is ahead by at most `most`. So
-  // two lines bound the region there. They meet its sides, and may meet each other.
+  // The corners of the region in which the sums left of a cut lie, on the side where one sum is ahead.
+  // Its share of `own` is ahead of the other sum's share of `other` by at most `by`, and the sum is
+  // ahead by at most `most`. So two lines bound the region there. They meet its sides, and may meet
+  // each other.
   template <class Take>
   static __device__ void ahead(int64 own, int64 other, double by, int64 most, Take take) {
     int64 first = smaller(rounded_up(by, own), most);
@@ -238,7 +239,7 @@ struct RealVotes {
     double y = fmin(n * (x / p) - by * n, x - double(most)) - (p + n) * OUTWARDS - 1.0;
     take(int64(x), larger(int64(y), 0));
   }
-  // The least value of a function at the corners of the region in which the sums left of a cut lie.
+  // The least value of a function at all corners of that region.
   template <class Function>
   static __device__ double least_at_corners(const Inside& inside, Function value) {
     int64 p0 = inside.low.positive, p9 = inside.high.positive;
