@@ -534,15 +534,18 @@ __device__ inline Triple sum_of_earlier(const Triple& mine, Triple* room) {
 }
 
 // How far shares are ahead, at most, if the sums of a bin left of a cut lie between two others.
+// Products with one over a sum are off by far less than a unit of it, which `note_bins` adds.
 __device__ inline Skew skew_of(const Splits& splits, const Triple& whole, const Sides& least,
                                const Sides& most) {
   const Sides all = sides_of(splits, whole);
   bool is_squared = splits.samples.loss == SQUARED;
-  double p = double(all.positive), n = double(all.negative), h = double(whole.hessian);
+  double of_p = 1.0 / double(all.positive), of_n = 1.0 / double(all.negative);
+  double of_rise = is_squared ? 1.0 / double(whole.hessian) : of_p;
+  double of_fall = is_squared ? of_rise : of_n;
   double p0 = double(least.positive), n0 = double(least.negative);
   double p9 = double(most.positive), n9 = double(most.negative);
-  return {p9 / p - n0 / n, n9 / n - p0 / p, (p9 - n0) / (is_squared ? h : p),
-          (n9 - p0) / (is_squared ? h : n)};
+  return {p9 * of_p - n0 * of_n, n9 * of_n - p0 * of_p, (p9 - n0) * of_rise,
+          (n9 - p0) * of_fall};
 }
 
 // Write how far shares are ahead in a piece.
