@@ -108,7 +108,26 @@ struct Skew {
     if (other.rise > rise) rise = other.rise;
     if (other.fall > fall) fall = other.fall;
   }
+  __device__ Skew plus(const Skew& other) const {
+    return {positive + other.positive, negative + other.negative, rise + other.rise,
+            fall + other.fall};
+  }
+  // In arrays the fields are so many numbers apart.
+  static __device__ Skew read(const double* from, int64 apart) {
+    return {from[0], from[apart], from[2 * apart], from[3 * apart]};
+  }
+  __device__ void write(double* to, int64 apart) const {
+    to[0] = positive;
+    to[apart] = negative;
+    to[2 * apart] = rise;
+    to[3 * apart] = fall;
+  }
 };
+
+// By how much the skew may grow if the share p moves by `by_p` and the share n by `by_n`.
+__device__ inline Skew growth_of(double by_p, double by_n, double tilt) {
+  return {by_p + by_n, by_p + by_n, by_p + tilt * by_n, by_n + by_p / tilt};
+}
 
 // How far the sum of signed gradients may be above its value at the left edge, and below it.
 struct Reach {
@@ -377,16 +396,14 @@ __device__ inline Inside inside_of(const Splits& splits, int64 n_bins, int64 k, 
   const int64 plane = splits.samples.n_outputs * n_bins;
   double* noted = splits.noted + k * n_bins + bin;
   const double tilt = noted[4 * plane];
-  const double by[4] = {moved_p + moved_n, moved_p + moved_n, moved_p + tilt * moved_n,
-                        moved_n + moved_p / tilt};
-  double next[4];
-  for (int field = 0; field < 4; field++)
-    noted[field * plane] = next[field] =
-        off_p + off_n < 1.0 ? noted[field * plane] + by[field] : FORGOTTEN;
-  Reach most = {reach_of(next[2] + off_p + tilt * off_n, tilt, p, n),
-                reach_of(next[3] + off_n + off_p / tilt, 1.0 / tilt, n, p)};
-  return {low, high, now.positive, now.negative, fmin(1.0, next[0] + (off_p + off_n)),
-          fmin(1.0, next[1] + (off_p + off_n)), most};
+  const Skew off = growth_of(off_p, off_n, tilt);
+  Skew next = {FORGOTTEN, FORGOTTEN, FORGOTTEN, FORGOTTEN};
+  if (off.positive < 1.0) next = Skew::read(noted, plane).plus(growth_of(moved_p, moved_n, tilt));
+  next.write(noted, plane);
+  const Skew most = next.plus(off);
+  return {low, high, now.positive, now.negative, fmin(1.0, most.positive),
+          fmin(1.0, most.negative),
+          {reach_of(most.rise, tilt, p, n), reach_of(most.fall, 1.0 / tilt, n, p)}};
 }
 
 // The same for squared loss. A step takes the vote of the largest region times the Hessian from a
@@ -548,12 +565,9 @@ __device__ inline Skew skew_of(const Splits& splits, const Triple& whole, const 
           (n9 - p0) * of_fall};
 }
 
-// Write how far shares are ahead in a piece.
-__device__ inline void write_skew(const Splits& splits, int64 k, int64 piece, const Skew& skew) {
-  const double fields[4] = {skew.positive, skew.negative, skew.rise, skew.fall};
-  for (int64 field = 0; field < 4; field++)
-    splits.piece_skew[(field * splits.samples.n_outputs + k) * splits.most_pieces + piece] =
-        fields[field];
+// Where the skew of a piece is, whose fields are n_outputs * most_pieces apart.
+__device__ inline double* skew_at(const Splits& splits, int64 k, int64 piece) {
+  return splits.piece_skew + k * splits.most_pieces + piece;
 }
 
 // Bound the cuts inside each piece of the listed bins by its corners, and score the cut at its end.
@@ -613,8 +627,8 @@ __device__ void bound_pieces(const Listed* listed, const PreparedTable& table, c
         Score part = worth_of<Votes>(high, less(present, high), missing, limit);
         bound = k == 0 ? most : bound + most;
         score = k == 0 ? part : score + part;
-        write_skew(splits, k, p,
-                   skew_of(splits, whole, sides_of(splits, before), sides_of(splits, until)));
+        skew_of(splits, whole, sides_of(splits, before), sides_of(splits, until))
+            .write(skew_at(splits, k, p), splits.samples.n_outputs * splits.most_pieces);
       }
       bool is_cut = end + 1 < bin.offset + bin.n_inside && order[end] >= 0 && is_allowed(score);
       int64 key = is_cut ? score_key(score) : NO_SCORE;
@@ -675,7 +689,8 @@ __device__ void scan_splits(const Piece* pieces, const PreparedTable& table, con
         skew.append(skew_of(splits, whole, here, here));
       }
       combine(skew, reinterpret_cast<Skew*>(room));
-      if (threadIdx.x == 0) write_skew(splits, k, p, skew);
+      if (threadIdx.x == 0)
+        skew.write(skew_at(splits, k, p), splits.samples.n_outputs * splits.most_pieces);
       __syncthreads();
     }
     Best mine = {NO_SCORE, 0, 0, -1};
@@ -712,17 +727,15 @@ __device__ inline void note_bins(const Listed* listed, const PreparedTable& tabl
       bool is_squared = splits.samples.loss == SQUARED;
       double off_p = n_units / double(sides.positive), off_n = n_units / double(sides.negative);
       double tilt = double(sides.negative) / double(sides.positive);
-      const double by_units[4] = {off_p + off_n, off_p + off_n, off_p + tilt * off_n,
-                                  off_n + off_p / tilt};
-      for (int64 field = 0; field < 4; field++) {
-        int64 plane = field * splits.samples.n_outputs + k;
-        const double* skew = splits.piece_skew + plane * splits.most_pieces;
-        double most = 0.0;
-        for (int64 p = listed[i].first_piece; p < listed[i].first_piece + n; p++)
-          most = fmax(most, skew[p]);
-        splits.noted[plane * table.n_bins + b] = most + (is_squared ? 0.0 : by_units[field]);
-      }
-      splits.noted[(4 * splits.samples.n_outputs + k) * table.n_bins + b] = is_squared ? 0.0 : tilt;
+      Skew most = {0.0, 0.0, 0.0, 0.0};
+      for (int64 p = listed[i].first_piece; p < listed[i].first_piece + n; p++)
+        most.append(Skew::read(skew_at(splits, k, p),
+                               splits.samples.n_outputs * splits.most_pieces));
+      if (!is_squared) most = most.plus(growth_of(off_p, off_n, tilt));
+      int64 plane = splits.samples.n_outputs * table.n_bins;
+      double* noted = splits.noted + k * table.n_bins + b;
+      most.write(noted, plane);
+      noted[4 * plane] = is_squared ? 0.0 : tilt;
     }
     round.bounds[b] = NO_SCORE;  // its best cut is compared in this kernel
   }
