@@ -333,6 +333,48 @@ def test_a_fit_loads_the_kernels_of_its_own_engine_only_and_a_small_one_no_compi
         assert found == f"gpustump.engines.cpu.{engine}"
 
 
+LATE = """
+import os
+import numpy as np
+import gpustump
+from gpustump.engines.cpu import engine
+from gpustump.engines.cpu.runtime import compiling
+X = np.random.default_rng(0).normal(size=(3000, 3))
+y = np.abs(X[:, 0] + np.random.default_rng(1).normal(size=3000))
+late, load = [], engine.KERNELS.load
+compiling.listeners.append(lambda: late.append("a kernel"))
+
+def loading(*stages, waits=True):
+    found = load(*stages, waits=waits)
+    late.clear()
+    return found
+
+engine.KERNELS.load = loading
+regressor, boosts = gpustump.StumpBoostingRegressor, gpustump.AdaBoostClassifier
+makes = [(boosts, "votes", votes, 1) for votes in ("discrete", "real")]
+makes += [(boosts, "votes", "real", 2), (gpustump.LogitBoostClassifier, "l2_regularization", 1, 1)]
+makes += [(gpustump.LogitBoostClassifier, "l2_regularization", 1, 2)]
+makes += [(regressor, "loss", loss, 0) for loss in ("squared_error", "poisson", "gamma")]
+for estimator, name, value, most in makes:
+    child = os.fork()
+    if child == 0:
+        labels = np.minimum(y.astype(int), most) if most else y
+        estimator(n_estimators=30, **{name: value}).fit(X, labels)
+        print(estimator.__name__, value, most, *late, flush=True)
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
+
+
+@needs_numba
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.parametrize("kernels", ["sorted", "coded"])
+def test_no_kernel_is_loaded_or_compiled_in_the_middle_of_a_fit(kernels):
+    found = printed(LATE, GPUSTUMP_KERNELS=kernels).splitlines()
+    assert len(found) == 8
+    assert not [line for line in found if "a kernel" in line]
+
+
 @needs_numba
 def test_until_kernels_are_compiled_simpler_engines_train_unless_memory_is_limited(monkeypatch):
     asked_for: list[str] = []

@@ -26,7 +26,7 @@ from gpustump.engines.contract import Step
 from gpustump.engines.cpu.histogram.bin_sums import BinSums
 from gpustump.engines.cpu.histogram.category_sums import category_sums
 from gpustump.engines.cpu.histogram.estimates import Move
-from gpustump.engines.cpu.loss.loss import Loss, LossByOutput
+from gpustump.engines.cpu.loss.loss import Loss
 from gpustump.engines.cpu.loss.losses import loss_of
 from gpustump.engines.cpu.loss.regions import mark_by_value
 from gpustump.engines.cpu.loss.terms import SampleSums, region_sums
@@ -95,9 +95,9 @@ class KernelShard:
             self._regions[:] = FIRST  # for missing values, too
         else:
             self._give(step.hypothesis, self._regions)
-        if self._objective.has_signs and step.rescale_exponent == 0:
-            assert isinstance(self._loss, LossByOutput)
-            self._sums = self._bins.update(self._loss, step, self._regions)
+        sums = self._bins.take_step(self._loss, step, self._regions)
+        if sums is not None:
+            self._sums = sums
         elif majority is None:
             self._advance_samples(step)
             self._bins.add_up()

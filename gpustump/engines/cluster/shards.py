@@ -41,7 +41,7 @@ def shard_of(samples: Samples, kind: str, n_threads: int = 1) -> Shard:
     n_threads : int
         Threads of the kernels.
     """
-    stages = CODED.name, *dict.fromkeys(STAGE_OF.values())
+    stages = CODED.name, *dict.fromkeys(STAGE_OF.values()), "histogram.update_pass"
     has_few = len(samples.weights) < MOST_CODED
     if kind == "kernels" and has_few and KERNELS.load(*stages):
         from gpustump.engines.cluster.kernel_shard import KernelShard

@@ -23,6 +23,7 @@ from gpustump.engines.cluster.sums_source import ClusterSums
 from gpustump.engines.cluster.table import ClusterTable
 from gpustump.engines.contract import Beginning, Cut, Step, Totals, split_at
 from gpustump.engines.cpu.histogram.estimates import Expected, Move, move_slots
+from gpustump.engines.cpu.split.slices import NO_SPREAD
 from gpustump.engines.cpu.split.split_search import Counts, SplitSearch
 from gpustump.engines.objective import Objective
 from gpustump.engines.threads import Team
@@ -170,7 +171,7 @@ class _Bins:
 
     sums: np.ndarray
     error: np.ndarray
-    is_exact = True
+    is_exact, spread = True, NO_SPREAD
 
     def __init__(self, bins: CommonBins, source: ClusterSums) -> None:
         self._common, self._source = bins, source

@@ -7,29 +7,29 @@ the sums over bins with them (`bin_sums`); a search of these finds the best spli
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.contract import Beginning, Cut, Step, split_at
-from gpustump.engines.cpu.histogram.amount_sums import AmountSums
-from gpustump.engines.cpu.histogram.bin_sums import BinSums
+from gpustump.engines.cpu.histogram.bin_sums import BinSums, HistogramSums
 from gpustump.engines.cpu.histogram.category_sums import category_sums
-from gpustump.engines.cpu.histogram.estimates import Move, counts_of_regions, is_worth_following
-from gpustump.engines.cpu.histogram.residual_sums import ResidualSums
-from gpustump.engines.cpu.histogram.row_sums import RowSums
+from gpustump.engines.cpu.histogram.estimates import Move, is_worth_following
 from gpustump.engines.cpu.loss.coded_regions import CodedRegions
-from gpustump.engines.cpu.loss.loss import Loss, LossByOutput
+from gpustump.engines.cpu.loss.loss import Loss
 from gpustump.engines.cpu.loss.losses import loss_of
-from gpustump.engines.cpu.loss.ratio_loss import RatioLoss
-from gpustump.engines.cpu.loss.softmax_rows import SoftmaxRowsLoss
 from gpustump.engines.cpu.loss.terms import SampleSums, region_sums
 from gpustump.engines.cpu.split.split_search import Counts, SplitSearch
 from gpustump.engines.cpu.split.sums_source import CodedSums
 from gpustump.engines.cpu.table.codes import CodedTable
 from gpustump.engines.integer_weights import in_units
 from gpustump.engines.objective import Objective
-from gpustump.learners.hypothesis import N_REGIONS, Partition
+from gpustump.learners.hypothesis import Partition
+
+if TYPE_CHECKING:
+    from gpustump.engines.cpu.histogram.amount_sums import AmountSums
+    from gpustump.engines.cpu.loss.ratio_loss import RatioLoss
 
 
 class CodedState:
@@ -62,27 +62,13 @@ class CodedState:
     ) -> None:
         self._table, self._objective = table, objective
         units = in_units(sample_weight, objective.n_copies)
-        self._loss: Loss
-        self._bins: BinSums | AmountSums | RowSums
-        if objective.loss == "softmax":
-            of_classes = self._loss = SoftmaxRowsLoss(labels, units, objective.n_outputs)
-            self._source = CodedSums.of_rows(table, of_classes.rows)
-            self._bins = RowSums(table, of_classes.rows, objective)
-        else:
-            loss = self._loss = loss_of(labels, units, objective)
-            self._source = CodedSums.of_terms(table, loss.terms)
-            if isinstance(loss, RatioLoss):
-                self._bins = AmountSums(table, loss)
-            elif objective.loss == "squared_error":
-                self._bins = ResidualSums(table, loss, objective)
-            else:
-                self._bins = BinSums(table, loss.terms, objective)
+        self._loss, self._source, self._bins = _samples_and_sums(table, labels, units, objective)
         if beginning is not None:
             self._loss.start_from(beginning)
         self._regions = CodedRegions(table)
         least = int(units.min()) if objective.loss == "squared_error" else 1
-        has_amounts = isinstance(self._bins, AmountSums)
-        counts = Counts(table.n_samples, table.n_missing, least, are_amounts=has_amounts)
+        are_amounts = objective.loss in ("poisson", "gamma")
+        counts = Counts(table.n_samples, table.n_missing, least, are_amounts=are_amounts)
         self._finder = SplitSearch(table.layout, counts, objective, table.team)
         self._found: tuple[Partition, Cut] | None = None
         self._is_behind = False  # whether the sums over bins wait for the next search
@@ -135,34 +121,51 @@ class CodedState:
 
         if step.is_known:  # the sums over bins are not needed before the next search
             advance_samples()
-        elif isinstance(self._bins, ResidualSums) and not was_behind:
-            self._total(self._bins.step(step, regions, self._counts(step, regions)))
-        elif self._objective.has_signs and step.rescale_exponent == 0 and not was_behind:
-            assert isinstance(self._bins, BinSums)
-            assert isinstance(self._loss, LossByOutput)
-            self._total(self._bins.update(self._loss, step, regions))
+            return
+        sums = None if was_behind else self._bins.take_step(self._loss, step, regions)
+        if sums is not None:
+            self._total(sums)
         elif known is not None and self._is_followed(*known):
-            assert not isinstance(self._bins, RowSums)  # under a softmax nothing is known
-            self._bins.follow(advance_samples, regions, known[1])
+            cast("BinSums", self._bins).follow(advance_samples, regions, known[1])
         else:
             advance_samples()
             self._bins.add_up()
 
-    def _counts(self, step: Step, regions: np.ndarray) -> Sequence[int]:
-        """How many samples lie in each region of a step."""
-        if step.cut is None:
-            found: list[int] = np.bincount(regions, minlength=N_REGIONS).tolist()
-            return found
-        return counts_of_regions(self._table.n_samples, self._table.n_missing, step.cut)
-
     def _is_followed(self, counts: Sequence[int], move: Move) -> bool:
         """Whether the sums over bins are to be estimated after a step."""
-        assert not isinstance(self._bins, RowSums)
         follows = is_worth_following(counts)
-        self._bins.expect(move, follows=follows)
+        cast("BinSums", self._bins).expect(move, follows=follows)  # softmax knows no such step
         return follows
 
     def _total(self, sums: SampleSums) -> None:
         """Set the sums over all samples."""
         self._sums = sums
         self.totals = sums.totals(self._loss.first_weight, self._table.n_samples)
+
+
+def _samples_and_sums(
+    table: CodedTable, labels: np.ndarray, units: np.ndarray, objective: Objective
+) -> tuple[Loss, CodedSums, HistogramSums | AmountSums]:
+    """What a run keeps of its samples, the source of its sums, and the sums over bins.
+
+    Only the files that the objective needs are imported; see `engine.stages_of`.
+    """
+    if objective.loss == "softmax":
+        from gpustump.engines.cpu.histogram.row_sums import RowSums
+        from gpustump.engines.cpu.loss.softmax_rows import SoftmaxRowsLoss
+        from gpustump.engines.cpu.split.sums_of_rows import source_of_rows
+
+        of_classes = SoftmaxRowsLoss(labels, units, objective.n_outputs)
+        source = source_of_rows(table, of_classes.rows)
+        return of_classes, source, RowSums(table, of_classes.rows, objective)
+    loss = loss_of(labels, units, objective)
+    source = CodedSums.of_terms(table, loss.terms)
+    if objective.loss in ("poisson", "gamma"):
+        from gpustump.engines.cpu.histogram.amount_sums import AmountSums
+
+        return loss, source, AmountSums(table, cast("RatioLoss", loss))
+    if objective.loss == "squared_error":
+        from gpustump.engines.cpu.histogram.residual_sums import ResidualSums
+
+        return loss, source, ResidualSums(table, loss, objective)
+    return loss, source, BinSums(table, loss.terms, objective)

@@ -29,7 +29,8 @@ from gpustump.engines.cpu.runtime import host_memory
 from gpustump.engines.cpu.runtime.building import Builders, wait_for
 from gpustump.engines.cpu.runtime.host_memory import LOADING_BYTES, has_room
 from gpustump.engines.cpu.runtime.kernel_folder import STAGES, are_compiled
-from gpustump.engines.objective import Objective
+from gpustump.engines.cpu.split import STAGE_OF as VOTES_OF
+from gpustump.engines.objective import LossName, Objective
 from gpustump.engines.threads import Team, threads_of
 
 if TYPE_CHECKING:
@@ -48,8 +49,16 @@ START_SECONDS = 0.5
 _MOST_FORK_SECONDS = 60.0
 """The longest that a fork waits for kernels that are being loaded or compiled."""
 
-_PREDICTION = ("predict.prediction", "predict.running_scores", "predict.held_out_sums")
-"""The stages that a fit may need beside those of its engine."""
+
+_CODED_OF: dict[LossName, tuple[str, ...]] = {
+    "exponential": ("loss.exponential_loss",),
+    "logistic": ("loss.logistic_loss",),
+    "softmax": ("histogram.row_sums", "split.sums_of_rows"),
+    "squared_error": ("histogram.residual_sums",),
+    "poisson": ("histogram.amount_sums",),
+    "gamma": ("histogram.amount_sums",),
+}
+"""The stages that a run on a coded table needs for its loss."""
 
 
 class Kernels:
@@ -384,5 +393,8 @@ CODED, SPARSE = CodedEngine(), SparseEngine()
 
 def stages_of(engine: Engine, task: Task) -> tuple[str, ...]:
     """The stages with the kernels that one of these engines needs for a task."""
-    needed = (engine.name, STAGE_OF[task.objective.loss])
-    return needed if engine is SCANNED else (*needed, *_PREDICTION)
+    objective = task.objective
+    if engine is not CODED:
+        return engine.name, STAGE_OF[objective.loss]
+    of_signs = ("histogram.update_pass",) if objective.has_signs else ()
+    return "coded", *_CODED_OF[objective.loss], VOTES_OF[objective.gain], *of_signs

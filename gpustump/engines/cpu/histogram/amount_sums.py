@@ -16,9 +16,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from gpustump.engines.contract import Step
 from gpustump.engines.cpu.histogram.bin_sums import BinSums
 from gpustump.engines.cpu.histogram.estimates import Expected, Move
 from gpustump.engines.cpu.histogram.histograms import CHUNK
+from gpustump.engines.cpu.loss.loss import Loss
 from gpustump.engines.cpu.loss.ratio_loss import RatioLoss
 from gpustump.engines.cpu.loss.terms import Terms
 from gpustump.engines.cpu.runtime.crew import parallel
@@ -47,6 +49,8 @@ class AmountSums:
     is_exact : bool
         Whether all sums are exact.
     """
+
+    spread = np.zeros(0)
 
     def __init__(self, table: CodedTable, loss: RatioLoss) -> None:
         self._loss, self._team = loss, table.team
@@ -80,6 +84,9 @@ class AmountSums:
         self._set_moving()
         self._moving.add_up()
         self.is_exact = True
+
+    def take_step(self, loss: Loss, step: Step, regions: np.ndarray) -> None:
+        """It never updates samples and sums at once; see `HistogramSums.take_step`."""
 
     def expect(self, move: Move, *, follows: bool) -> None:
         """Note what a step does to the majority; see `BinSums.expect`."""

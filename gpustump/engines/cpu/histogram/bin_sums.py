@@ -26,8 +26,7 @@ from gpustump.engines.cpu.histogram.histograms import (
     fill_slots,
     slot_sums,
 )
-from gpustump.engines.cpu.histogram.update_pass import update
-from gpustump.engines.cpu.loss.loss import LossByOutput
+from gpustump.engines.cpu.loss.loss import Loss, LossByOutput
 from gpustump.engines.cpu.loss.terms import SampleSums, Terms
 from gpustump.engines.cpu.table.codes import CodedTable
 from gpustump.engines.cpu.table.columns import Histograms
@@ -50,10 +49,14 @@ class HistogramSums(ABC):
         The largest error of each sum.
     is_exact : bool
         Whether all sums are exact.
+    spread : ndarray (n_slots,) of float64
+        See `slices`; empty if that is not known.
     """
 
+    spread = np.zeros(0)
+
     def __init__(self, table: CodedTable, objective: Objective) -> None:
-        self._table = table
+        self._table, self._objective = table, objective
         n_planes = (4 if objective.has_hessians else 2) * objective.n_outputs
         bundles = table.bundles
         self._column = np.where(bundles.is_wide > 0, 0, len(table.columns.wide)) + bundles.column
@@ -80,11 +83,22 @@ class HistogramSums(ABC):
             self.error[:, self._table.layout.all_slots(feature)] = 0.0
         return renewed
 
+    def take_step(self, loss: Loss, step: Step, regions: np.ndarray) -> SampleSums | None:
+        """Update the samples and the sums by a step; returns the sums over all samples.
+
+        None if that cannot be done at once; then nothing is changed.
+        """
+        return None
+
     def sums_of(self, features: np.ndarray) -> np.ndarray:
         """The sums over the slots of some features, added up anew, (n_planes, n)."""
         self.renew(features)
         slots = [self._table.layout.all_slots(feature) for feature in features.tolist()]
         return np.concatenate([self.sums[:, own] for own in slots], axis=1)
+
+    @abstractmethod
+    def add_up(self) -> None:
+        """Add up all samples anew."""
 
     @abstractmethod
     def _take_sums(self) -> None:
@@ -153,9 +167,14 @@ class BinSums(HistogramSums):
             self.error = np.zeros_like(self.error)
         self.is_exact = self._is_behind = True
 
-    def update(self, loss: LossByOutput, step: Step, regions: np.ndarray) -> SampleSums:
+    def take_step(self, loss: Loss, step: Step, regions: np.ndarray) -> SampleSums | None:
         """Update the samples and exact sums by a step of discrete votes; see `update_pass`."""
+        if not self._objective.has_signs or step.rescale_exponent != 0:
+            return None
+        from gpustump.engines.cpu.histogram.update_pass import update
+
         self._is_behind = True
+        assert isinstance(loss, LossByOutput)
         return update(loss, step, regions, self._table.columns, self._histograms)
 
     def follow(self, advance: Callable[[], None], regions: np.ndarray, move: Move) -> None:

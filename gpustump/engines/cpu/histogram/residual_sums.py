@@ -31,6 +31,7 @@ import numpy as np
 from gpustump.engines.contract import Step
 from gpustump.engines.cpu.histogram.bin_sums import BinSums
 from gpustump.engines.cpu.histogram.changes import Changes, list_others
+from gpustump.engines.cpu.histogram.estimates import counts_of_regions
 from gpustump.engines.cpu.loss.loss import Loss
 from gpustump.engines.cpu.loss.squared_loss import advance
 from gpustump.engines.cpu.loss.terms import SampleSums, Terms  # noqa: F401  # a signature names it
@@ -39,6 +40,7 @@ from gpustump.engines.cpu.runtime.crew import parallel
 from gpustump.engines.cpu.table.codes import CodedTable
 from gpustump.engines.integer_weights import TOP
 from gpustump.engines.objective import Objective
+from gpustump.learners.hypothesis import N_REGIONS
 from gpustump.learners.step_table import VOTE_UNIT
 
 _UNIT_BITS = 36
@@ -68,36 +70,24 @@ class ResidualSums(BinSums):
         The run's samples, of squared loss.
     objective : Objective
 
-    Attributes
-    ----------
-    spread : ndarray (n_slots,) of float64
-        That of each bin.
     """
 
     def __init__(self, table: CodedTable, loss: Loss, objective: Objective) -> None:
         super().__init__(table, loss.terms, objective)
-        self._loss = loss
         unit = int(loss.units[0])
         self._stays_exact = len(loss.units) == 1 and unit % 2**_UNIT_BITS == 0
         self.spread = np.zeros(self.sums.shape[1])
 
-    def step(self, step: Step, regions: np.ndarray, counts: Sequence[int]) -> SampleSums:
-        """Update the samples and the sums by a step; returns the sums over all samples.
-
-        Parameters
-        ----------
-        step : Step
-        regions : ndarray (n_samples,) of uint8
-        counts : sequence (n_regions,) of int
-            How many samples lie in each region.
-        """
+    def take_step(self, loss: Loss, step: Step, regions: np.ndarray) -> SampleSums:
+        """Update the samples and the sums by a step; returns the sums over all samples."""
         self.look()
-        majority, votes, team = int(np.argmax(counts)), np.asarray(step.votes), self._table.team
+        majority = int(np.argmax(self._counts(step, regions)))
+        votes, team = np.asarray(step.votes), self._table.team
         if not self._changes:
             self._changes = [Changes.empty(len(regions), team)]
         (changes,), first = self._changes, self._table.layout.first
         grows, n_pieces = (votes < votes[majority])[:, 0].astype(np.uint8), len(changes.n_front)
-        samples = (self._loss.numbers[0], self._terms, self._loss.units, regions)
+        samples = (loss.numbers[0], self._terms, loss.units, regions)
         found = np.zeros((n_pieces, 3), dtype=np.int64)
         team.run(_advance, n_pieces, *samples, votes, majority, grows, changes, found)
         total, words = SampleSums(found.sum(axis=0)), self._added()
@@ -111,6 +101,13 @@ class ResidualSums(BinSums):
         if most.max() >= TOP:  # sums of bounds may overflow
             self.add_up()
         return total
+
+    def _counts(self, step: Step, regions: np.ndarray) -> Sequence[int]:
+        """How many samples lie in each region of a step."""
+        if step.cut is None:
+            found: list[int] = np.bincount(regions, minlength=N_REGIONS).tolist()
+            return found
+        return counts_of_regions(self._table.n_samples, self._table.n_missing, step.cut)
 
     def _take_sums(self) -> None:
         super()._take_sums()

@@ -1,4 +1,4 @@
-"""The best cut between cells, and bounds for the cuts inside them, for each kind of votes.
+"""The best cut between cells, and bounds for the cuts inside them: what all kinds of votes share.
 
 The left sums of a cut are those before the segment plus those of the cells up to it. Inside a cell
 they lie between those at its edges: the positive sum has grown by a share of the cell's positive
@@ -20,46 +20,27 @@ cells is written to its first row, and the largest bound of these cells to its s
 
 A monotone constraint forbids some of the cuts. Forbidden cuts at edges do not count; inside a cell,
 only the allowed part of the band counts (`monotone_bounds`).
+
+Each kind of votes has a file of its own, whose `evaluate` is compiled when it is first needed.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
-from gpustump.engines.cpu.runtime.compiling import Floats, Integers, group, inner
-from gpustump.engines.cpu.runtime.crew import parallel
-from gpustump.engines.cpu.split.monotone_bounds import (
-    GradientSums,
-    LimitedSegment,
-    direction_of,
-    limit_newton,
-    limit_real,
-)
-from gpustump.engines.cpu.split.part_bounds import (
-    NO_SCORE,
-    OUTWARDS,
-    least_root,
-    most_gain,
-    reach,
-    rounded_up,
-)
+from gpustump.engines.cpu.runtime.compiling import group, inner
+from gpustump.engines.cpu.split.part_bounds import NO_SCORE, OUTWARDS
 from gpustump.engines.cpu.split.slices import Outside, Slices  # noqa: F401  # named by signatures
-from gpustump.engines.integer_weights import TOP
 
 NO_AGREEMENT = -1
 """Less than every agreement."""
 
-_MOST_REACH = float(TOP // 2)
-"""A bin's sums are below this, and sums of it and of others do not overflow."""
-
-_EVALUATED = (
+EVALUATED = (
     "void(int64, Slices, Outside, Rules, int64, SCORE[::1], SCORE[:, ::1], SCORE[::1],"
     " int64[:, ::1])"
 )
-"""Types of the arguments of `evaluate_...`. Of each piece, `size` segments, it evaluates the cells,
-and writes the fields of `Scored`."""
+"""Types of the arguments of `evaluate`. Of each piece, `size` segments, it evaluates the cells, and
+writes the fields of `Scored`."""
 
 
 @group
@@ -80,14 +61,14 @@ class Scored(NamedTuple):
 
 
 @inner("boolean(Slices, int64, int64, int64, int64)")
-def _is_earlier(slices, segment, cell, other, other_cell):  # type: ignore[no-untyped-def]
+def is_earlier(slices, segment, cell, other, other_cell):  # type: ignore[no-untyped-def]
     """Whether the first of two cuts of equal scores wins, in the order of `contract.Cut`."""
     one, two = slices.feature[segment], slices.feature[other]
     return one < two or (one == two and slices.last[cell] < slices.last[other_cell])
 
 
 @inner("void(Slices, int64, int64, int64, float64[::1], float64[::1])")
-def _skew_of(slices, output, start, count, by_positive, by_negative):  # type: ignore[no-untyped-def]
+def set_skew(slices, output, start, count, by_positive, by_negative):  # type: ignore[no-untyped-def]
     """How far one share may be ahead of the other, cell by cell: by 1 if nothing is known."""
     for i in range(count):
         by_positive[i], by_negative[i] = 1.0, 1.0
@@ -98,7 +79,7 @@ def _skew_of(slices, output, start, count, by_positive, by_negative):  # type: i
 
 
 @inner("int64(Slices, int64, int64)")
-def _room(slices, low, high):  # type: ignore[no-untyped-def]
+def most_cells(slices, low, high):  # type: ignore[no-untyped-def]
     """The largest number of cells in one of the segments `low` to `high`."""
     most = 0
     for t in range(low, high):
@@ -107,7 +88,7 @@ def _room(slices, low, high):  # type: ignore[no-untyped-def]
 
 
 @inner("void(int64[::1], int64, int64, int64[::1])")
-def _running(sums, start, left, total):  # type: ignore[no-untyped-def]
+def run_up(sums, start, left, total):  # type: ignore[no-untyped-def]
     """Write the sums at the edges of cells to `total`; `left` is that at the first edge."""
     total[0] = left
     for i in range(len(total) - 1):
@@ -115,7 +96,7 @@ def _running(sums, start, left, total):  # type: ignore[no-untyped-def]
 
 
 @inner("void(Slices, Outside, int64, int64, float64[::1], float64[::1])")
-def _add_error(slices, outside, plane, t, left, right):  # type: ignore[no-untyped-def]
+def add_error(slices, outside, plane, t, left, right):  # type: ignore[no-untyped-def]
     """Add how far the sums left and right of each edge of a segment are off, edge by edge."""
     start, count = slices.first[t], slices.n_cells[t]
     before, behind = outside.left_error[plane, t], outside.right_error[plane, t]
@@ -130,86 +111,18 @@ def _add_error(slices, outside, plane, t, left, right):  # type: ignore[no-untyp
 
 
 @inner("float64(Outside, int64, int64)")
-def _missing_error(outside, plane, t):  # type: ignore[no-untyped-def]
+def error_of_missing(outside, plane, t):  # type: ignore[no-untyped-def]
     return outside.missing_error[plane, t] if len(outside.missing_error) > 0 else 0.0
 
 
-@parallel(_EVALUATED.replace("SCORE", "int64"))
-def evaluate_discrete(piece, slices, outside, rules, size, bound, most, scores, places):  # type: ignore[no-untyped-def]
-    """Discrete votes.
-
-    The left side has the sign -1 where a constraint is 1, and the other way round.
-    """
-    low = piece * size
-    high = min(low + size, len(slices.first))
-    best, best_segment, best_cell = NO_AGREEMENT, 0, -1
-    n_outputs = len(slices.sums) // 2
-    is_exact = len(outside.left_error) == 0
-    room = _room(slices, low, high)
-    by_positive, by_negative = np.empty(room), np.empty(room)
-    left_error, right_error = np.zeros(room + 1), np.zeros(room + 1)
-    for t in range(low, high):
-        start, count = slices.first[t], slices.n_cells[t]
-        score = np.zeros(count, dtype=np.int64)
-        bound[start : start + count] = 0
-        left_error[:], right_error[:] = 0.0, 0.0
-        missing_error = 0.0
-        direction = direction_of(rules, slices.feature[t])  # 0 unless sums are exact
-        for k in range(n_outputs):
-            if not is_exact:
-                for plane in (2 * k, 2 * k + 1):
-                    _add_error(slices, outside, plane, t, left_error, right_error)
-                    missing_error += _missing_error(outside, plane, t)
-            _skew_of(slices, k, start, count, by_positive, by_negative)
-            positive, negative = slices.sums[2 * k], slices.sums[2 * k + 1]
-            present = outside.present[2 * k, t] - outside.present[2 * k + 1, t]
-            extra = abs(outside.missing[2 * k, t] - outside.missing[2 * k + 1, t])
-            left = outside.left[2 * k, t] - outside.left[2 * k + 1, t]
-            for i in range(count):
-                u = start + i
-                if slices.is_open[u]:
-                    up, down = reach(
-                        by_positive[i], by_negative[i], max(positive[u], 0), max(negative[u], 0)
-                    )
-                    highest, lowest = 2 * (left + up) - present, present - 2 * (left - down)
-                    inside = max(highest, lowest)
-                    if direction != 0:
-                        inside = lowest if direction > 0 else highest
-                    bound[u] += inside + extra
-                left += positive[u] - negative[u]
-                fall = 2 * left - present
-                score[i] += abs(fall) + extra
-                if direction * fall > 0:
-                    score[i] = NO_AGREEMENT
-        at_edge, anywhere = NO_AGREEMENT, NO_AGREEMENT
-        for i in range(count):
-            u = start + i
-            if not is_exact:
-                at_most = max(score[i], bound[u])
-                error = left_error[i + 1] + right_error[i] + missing_error
-                bound[u] = min(float(TOP), (float(at_most) + error) * (1.0 + OUTWARDS))
-                own = min(float(TOP), (float(score[i]) + error) * (1.0 + OUTWARDS))
-                at_edge, anywhere = max(at_edge, np.int64(own)), max(anywhere, bound[u])
-            elif not slices.is_open[u]:
-                bound[u] = NO_AGREEMENT
-            if score[i] < best or i + 1 == count or score[i] == NO_AGREEMENT:
-                continue
-            if score[i] == best and not _is_earlier(slices, t, u, best_segment, best_cell):
-                continue
-            best, best_segment, best_cell = score[i], t, u
-        if most.shape[1] > 0:
-            most[0, t], most[1, t] = at_edge, anywhere
-    scores[piece], places[piece, 0], places[piece, 1] = best, best_segment, best_cell
-
-
 @inner("float64(float64)")
-def _outwards(score):  # type: ignore[no-untyped-def]
+def outwards(score):  # type: ignore[no-untyped-def]
     """A bound computed in floating point, rounded outwards."""
     return score + abs(score) * OUTWARDS if score > NO_SCORE else NO_SCORE
 
 
 @inner("float64(float64[::1])")
-def _largest(numbers):  # type: ignore[no-untyped-def]
+def largest(numbers):  # type: ignore[no-untyped-def]
     found = NO_SCORE
     for i in range(len(numbers)):
         found = max(found, numbers[i])
@@ -217,402 +130,24 @@ def _largest(numbers):  # type: ignore[no-untyped-def]
 
 
 @inner("Scored(Slices, boolean, float64[::1], int64, float64[::1], Scored)")
-def _best_of_segment(slices, is_exact, score, t, bound, best):  # type: ignore[no-untyped-def]
+def best_of_segment(slices, is_exact, score, t, bound, best):  # type: ignore[no-untyped-def]
     """The better of the best cut so far and those of segment `t`; widens the bounds."""
     start, count = slices.first[t], slices.n_cells[t]
     for i in range(count):
         u = start + i
         at_most = bound[u] if slices.is_open[u] else (NO_SCORE if is_exact else score[i])
-        bound[u] = _outwards(at_most)
+        bound[u] = outwards(at_most)
         if score[i] < best.score or i + 1 == count or score[i] == NO_SCORE:
             continue
         is_tie = score[i] == best.score
-        if is_tie and not _is_earlier(slices, t, u, best.segment, best.cell):
+        if is_tie and not is_earlier(slices, t, u, best.segment, best.cell):
             continue
         best = Scored(score[i], t, u)
     return best
 
 
 @inner("void(float64[::1], float64[::1], boolean)")
-def _add_output(score, at_edge, is_first):  # type: ignore[no-untyped-def]
+def add_output(score, at_edge, is_first):  # type: ignore[no-untyped-def]
     """Add an output's part to the score at the right edge of each cell; the first one sets it."""
     for i in range(len(score)):
         score[i] = at_edge[i + 1] if is_first else score[i] + at_edge[i + 1]
-
-
-@parallel(_EVALUATED.replace("SCORE", "float64"))
-def evaluate_real(piece, slices, outside, rules, size, bound, most, scores, places):  # type: ignore[no-untyped-def]
-    """Real votes."""
-    low = piece * size
-    high = min(low + size, len(slices.first))
-    best = Scored(NO_SCORE, 0, -1)
-    n_outputs = len(slices.sums) // 2
-    is_exact = len(outside.left_error) == 0
-    room = _room(slices, low, high)
-    score, by_positive, by_negative = np.empty(room), np.empty(room), np.empty(room)
-    p, n = np.empty(room + 1, dtype=np.int64), np.empty(room + 1, dtype=np.int64)
-    at_edge = np.empty(room + 1)
-    p_error, n_error = np.zeros(room + 1), np.zeros(room + 1)
-    rest_p_error, rest_n_error = np.zeros(room + 1), np.zeros(room + 1)
-    for t in range(low, high):
-        start, count = slices.first[t], slices.n_cells[t]
-        own = bound[start : start + count]
-        own[:] = 0.0
-        for k in range(n_outputs):
-            plane = 2 * k
-            _skew_of(slices, k, start, count, by_positive, by_negative)
-            _running(slices.sums[plane], start, outside.left[plane, t], p[: count + 1])
-            _running(slices.sums[plane + 1], start, outside.left[plane + 1, t], n[: count + 1])
-            if not is_exact:
-                p_error[:], n_error[:], rest_p_error[:], rest_n_error[:] = 0.0, 0.0, 0.0, 0.0
-                _add_error(slices, outside, plane, t, p_error, rest_p_error)
-                _add_error(slices, outside, plane + 1, t, n_error, rest_n_error)
-            all_p, all_n = outside.present[plane, t], outside.present[plane + 1, t]
-            missing = -least_root(
-                outside.missing[plane, t], outside.missing[plane + 1, t],
-                _missing_error(outside, plane, t), _missing_error(outside, plane + 1, t),
-            )  # fmt: skip
-            # Without branches, the compiler takes several cells at a time.
-            for i in range(count + 1):
-                left = -least_root(p[i], n[i], p_error[i], n_error[i])
-                right = least_root(all_p - p[i], all_n - n[i], rest_p_error[i], rest_n_error[i])
-                at_edge[i] = left - right + missing
-            for i in range(count):
-                p0, p9, n0, n9 = p[i], p[i + 1], n[i], n[i + 1]
-                more_p, more_n = max(p9 - p0, 0), max(n9 - n0, 0)
-                p1, n1 = p0 + rounded_up(by_positive[i], more_p), n0
-                p2, n2 = p9, n9 - rounded_up(by_positive[i], more_n)
-                p3, n3 = p0, n0 + rounded_up(by_negative[i], more_n)
-                p4, n4 = p9 - rounded_up(by_negative[i], more_p), n9
-                pl, nl, pr, nr = p_error[i + 1], n_error[i + 1], rest_p_error[i], rest_n_error[i]
-                one = least_root(p1, n1, pl, nl) + least_root(all_p - p1, all_n - n1, pr, nr)
-                two = least_root(p2, n2, pl, nl) + least_root(all_p - p2, all_n - n2, pr, nr)
-                three = least_root(p3, n3, pl, nl) + least_root(all_p - p3, all_n - n3, pr, nr)
-                four = least_root(p4, n4, pl, nl) + least_root(all_p - p4, all_n - n4, pr, nr)
-                corner = missing - min(min(one, two), min(three, four))
-                own[i] += max(corner, max(at_edge[i], at_edge[i + 1]))
-            direction = direction_of(rules, slices.feature[t])
-            if direction != 0:
-                limited = LimitedSegment(
-                    direction, by_positive, by_negative, missing, p, n, all_p, all_n,
-                    p_error, n_error, rest_p_error, rest_n_error, is_exact,
-                )  # fmt: skip
-                limit_real(limited, rules.smoothing, at_edge, own)
-            _add_output(score[:count], at_edge, k == 0)
-        best = _best_of_segment(slices, is_exact, score, t, bound, best)
-        if most.shape[1] > 0:
-            most[0, t], most[1, t] = _outwards(_largest(score[:count])), _largest(own)
-    scores[piece], places[piece, 0], places[piece, 1] = best.score, best.segment, best.cell
-
-
-@inner("int64(int64[:, ::1], int64, int64)")
-def _gradient(sums, plane, t):  # type: ignore[no-untyped-def]
-    """Newton votes: the sum of an output's gradients, from its planes."""
-    return sums[plane, t] - sums[plane + 1, t]
-
-
-@inner("int64(int64[:, ::1], int64, int64)")
-def _hessian(sums, plane, t):  # type: ignore[no-untyped-def]
-    """The sum of its Hessians."""
-    return sums[plane + 2, t] + sums[plane + 3, t]
-
-
-# The corners of Newton votes are computed in many short loops, each of which reads and writes few
-# arrays. So the compiler takes several cells at a time. It does not do so with ten arrays: it must
-# check before the loop that none that is written overlaps another one, and makes few such checks.
-
-
-@inner("void(int64[::1], int64[::1], int64, int64, int64[::1])")
-def _running_both(one, other, sign, left, total):  # type: ignore[no-untyped-def]
-    """Write the sums of one + sign * other at the edges of cells to `total`."""
-    total[0] = left
-    for i in range(len(one)):
-        total[i + 1] = total[i] + one[i] + sign * other[i]
-
-
-@inner("void(float64[::1], float64[::1], int64[::1], int64[::1], int64[::1])")
-def _set_reach(by_first, by_second, gradient, hessian, found):  # type: ignore[no-untyped-def]
-    """Write how far the signed sum inside each cell may be above its value at the left edge.
-
-    With the numbers of both labels exchanged, how far it may be below. See `part_bounds.reach`.
-    """
-    for i in range(len(found)):
-        # An estimate may be a little below 0, although the sum is not.
-        found[i] = reach(by_first[i], by_second[i], max(gradient[i], 0), max(hessian[i], 0))[0]
-
-
-@inner("void(int64, int64[::1], int64[::1], int64, float64[::1], float64[::1])")
-def _set_squares(total, left, by, sign, error, found):  # type: ignore[no-untyped-def]
-    """Write the square of the most that abs(total - (left + sign * by)) may be."""
-    for i in range(len(found)):
-        most = float(abs(total - (left[i] + sign * by[i]))) + error[i]
-        found[i] = most * most
-
-
-@inner("void(int64, int64, int64[::1], int64, float64[::1], float64, float64[::1])")
-def _set_inverses(total, sign, left, more, error, l2, found):  # type: ignore[no-untyped-def]
-    """Write one over the least that total + sign * (left + more) + l2 may be, but at least 1."""
-    for i in range(len(found)):
-        least = float(total + sign * (left[i] + more)) - error[i] + l2
-        found[i] = 1.0 / max(least, 1.0)
-
-
-@inner("void(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1], float64[::1])")
-def _keep_larger(left, right, few, rest, many, others):  # type: ignore[no-untyped-def]
-    """Replace squares on the left by the larger gain of the two corners that have these squares."""
-    for i in range(len(left)):
-        one = left[i] * few[i] + right[i] * rest[i]
-        left[i] = max(one, left[i] * many[i] + right[i] * others[i])
-
-
-@group
-class _Corners(NamedTuple):
-    """Room for the numbers of each cell, (n_cells,).
-
-    Attributes
-    ----------
-    above, below : ndarray of int64
-        How far the gradient inside may be above its value at the left edge, and below it.
-    highest, rest_highest, lowest, rest_lowest : ndarray of float64
-        The squares of the gradients on the left and on the right of a cut: where the one on the
-        left is highest, and where it is lowest.
-    few, rest, many, others : ndarray of float64
-        One over the Hessians on the left and on the right of a cut: next to the left edge, and
-        next to the right one.
-    """
-
-    above: Integers
-    below: Integers
-    highest: Floats
-    rest_highest: Floats
-    lowest: Floats
-    rest_lowest: Floats
-    few: Floats
-    rest: Floats
-    many: Floats
-    others: Floats
-
-
-@group
-class _Edges(NamedTuple):
-    """Newton votes: an output's sums at the edges of the cells of a segment.
-
-    Attributes
-    ----------
-    a, b : ndarray (n_cells + 1,) of int64
-        The gradients and the Hessians on the left.
-    all_a, all_b : int
-        Over all samples with a value.
-    a_error, b_error, rest_a_error, rest_b_error : ndarray (n_cells + 1,) of float64
-        How far the sums on the left and on the right are off.
-    """
-
-    a: Integers
-    b: Integers
-    all_a: int
-    all_b: int
-    a_error: Floats
-    b_error: Floats
-    rest_a_error: Floats
-    rest_b_error: Floats
-
-
-@inner("void(_Edges, float64, float64, float64[::1])")
-def _set_gains(edges, missing, l2, at_edge):  # type: ignore[no-untyped-def]
-    """Write an output's part of the score at each edge, or the most that it may be."""
-    a, b, all_a, all_b, a_error, b_error, rest_a_error, rest_b_error = edges
-    for i in range(len(at_edge)):
-        left = most_gain(a[i], b[i], a_error[i], b_error[i], l2)
-        right = most_gain(all_a - a[i], all_b - b[i], rest_a_error[i], rest_b_error[i], l2)
-        at_edge[i] = left + right + missing
-
-
-@inner("void(_Edges, _Corners, Rules)")
-def _set_corners(edges, corners, rules):  # type: ignore[no-untyped-def]
-    """Write the larger gains of the corners of each cell to `highest` and `lowest`.
-
-    A cut inside leaves a sample on either side.
-    """
-    l2, least = rules.l2, rules.least
-    a, b, all_a, all_b, a_error, b_error, rest_a_error, rest_b_error = edges
-    above, below, highest, rest_highest, lowest, rest_lowest, few, rest, many, others = corners
-    n = len(highest)
-    al, bl, ar, br = a_error[1 : n + 1], b_error[1 : n + 1], rest_a_error[:n], rest_b_error[:n]
-    _set_squares(0, a[:n], above, 1, al, highest)
-    _set_squares(all_a, a[:n], above, 1, ar, rest_highest)
-    _set_squares(0, a[:n], below, -1, al, lowest)
-    _set_squares(all_a, a[:n], below, -1, ar, rest_lowest)
-    _set_inverses(0, 1, b[:n], least, bl, l2, few)
-    _set_inverses(all_b, -1, b[:n], least, br, l2, rest)
-    _set_inverses(0, 1, b[1 : n + 1], -least, bl, l2, many)
-    _set_inverses(all_b, -1, b[1 : n + 1], -least, br, l2, others)
-    _keep_larger(highest, rest_highest, few, rest, many, others)
-    _keep_larger(lowest, rest_lowest, few, rest, many, others)
-
-
-@inner("float64(_Edges, int64, int64, int64, float64)")
-def _corner_of_band(edges, i, x, y, l2):  # type: ignore[no-untyped-def]
-    """The most that a cut inside cell `i` gains with the sums x and y on its left.
-
-    What is left for the other side is computed from integers: as floats, large sums would cancel.
-    """
-    left = float(abs(x)) + edges.a_error[i + 1]
-    right = float(abs(edges.all_a - x)) + edges.rest_a_error[i]
-    few = max(float(y) - edges.b_error[i + 1] + l2, 1.0)
-    rest = max(float(edges.all_b - y) - edges.rest_b_error[i] + l2, 1.0)
-    return left * left / few + right * right / rest
-
-
-@inner("void(_Edges, float64[::1], Rules, float64[::1], float64[::1])")
-def _keep_within_bands(edges, spread, rules, highest, lowest):  # type: ignore[no-untyped-def]
-    """Lower the gains of corners to those in the band around each cell's diagonal.
-
-    The sum at a cut is at most its cell's `spread` away from the line between the edges. A cut
-    leaves a sample on either side, so the band begins and ends at the smallest Hessian.
-    """
-    a, b, least, l2 = edges.a, edges.b, rules.least, rules.l2
-    for i in range(len(highest)):
-        y0, y9 = b[i] + least, b[i + 1] - least
-        slope = abs(float(a[i + 1] - a[i])) / max(float(b[i + 1] - b[i]), 1.0)
-        by = np.int64(min(spread[i] + slope * float(least), _MOST_REACH)) + 1
-        above = max(
-            _corner_of_band(edges, i, a[i] + by, y0, l2),
-            _corner_of_band(edges, i, a[i + 1] + by, y9, l2),
-        )
-        below = max(
-            _corner_of_band(edges, i, a[i] - by, y0, l2),
-            _corner_of_band(edges, i, a[i + 1] - by, y9, l2),
-        )
-        most = max(above, below) * (1.0 + OUTWARDS)
-        highest[i], lowest[i] = min(highest[i], most), min(lowest[i], most)
-
-
-@inner("float64(_Edges, int64, int64, int64, float64)")
-def _corner_of_amounts(edges, i, p, n, l2):  # type: ignore[no-untyped-def]
-    """The most that a cut inside cell `i` gains with the amounts p and n on its left."""
-    a, b = p - n, p + n
-    left = most_gain(a, b, edges.a_error[i + 1], edges.b_error[i + 1], l2)
-    return left + most_gain(
-        edges.all_a - a, edges.all_b - b, edges.rest_a_error[i], edges.rest_b_error[i], l2
-    )
-
-
-@inner("float64(int64, float64, float64, float64)")
-def _near_nothing(hessian, a_error, b_error, l2):  # type: ignore[no-untyped-def]
-    """What the gain of amounts may be above its values at the corners of a band.
-
-    It is convex but for its least divisor, 1. There abs(a) is at most the sum of both amounts, that
-    is 1 and the error of the divisor; an estimate of an amount may be below 0 by that error.
-    """
-    if float(hessian) - b_error + l2 >= 1.0:
-        return 0.0
-    most = 1.0 + a_error + 3.0 * b_error
-    return most * most
-
-
-@inner(
-    "void(_Edges, int64[::1], int64[::1], float64[::1], float64[::1], float64, float64[::1],"
-    " float64[::1])"
-)
-def _keep_within_shares(edges, up, down, by_positive, by_negative, l2, highest, lowest):  # type: ignore[no-untyped-def]
-    """Lower the gains of corners to those in the band around the diagonal of both amounts.
-
-    `up` and `down` are the amounts of each cell; see `part_bounds.reach` for the corners.
-    """
-    for i in range(len(highest)):
-        p0, n0 = (edges.b[i] + edges.a[i]) >> 1, (edges.b[i] - edges.a[i]) >> 1
-        more_p, more_n = max(up[i], 0), max(down[i], 0)
-        ahead_p, ahead_n = rounded_up(by_positive[i], more_p), rounded_up(by_negative[i], more_n)
-        behind_p, behind_n = rounded_up(by_negative[i], more_p), rounded_up(by_positive[i], more_n)
-        one = _corner_of_amounts(edges, i, p0 + ahead_p, n0, l2)
-        two = _corner_of_amounts(edges, i, p0 + more_p, n0 + more_n - behind_n, l2)
-        three = _corner_of_amounts(edges, i, p0, n0 + ahead_n, l2)
-        four = _corner_of_amounts(edges, i, p0 + more_p - behind_p, n0 + more_n, l2)
-        # The other two corners of the band are the edges.
-        five = _corner_of_amounts(edges, i, p0, n0, l2)
-        six = _corner_of_amounts(edges, i, p0 + more_p, n0 + more_n, l2)
-        most = max(max(max(one, two), max(three, four)), max(five, six))
-        most += _near_nothing(edges.b[i], edges.a_error[i + 1], edges.b_error[i + 1], l2)
-        most += _near_nothing(
-            edges.all_b - edges.b[i + 1], edges.rest_a_error[i], edges.rest_b_error[i], l2
-        )
-        most *= 1.0 + OUTWARDS
-        highest[i], lowest[i] = min(highest[i], most), min(lowest[i], most)
-
-
-@parallel(_EVALUATED.replace("SCORE", "float64"))
-def evaluate_newton(piece, slices, outside, rules, size, bound, most, scores, places):  # type: ignore[no-untyped-def]
-    """Newton votes."""
-    low = piece * size
-    high = min(low + size, len(slices.first))
-    best = Scored(NO_SCORE, 0, -1)
-    n_outputs = len(slices.sums) // 4
-    is_exact = len(outside.left_error) == 0
-    room = _room(slices, low, high)
-    score, by_positive, by_negative = np.empty(room), np.empty(room), np.empty(room)
-    all_integers, all_floats = np.empty((2, room), dtype=np.int64), np.empty((8, room))
-    both, at_edges = np.empty((2, room + 1), dtype=np.int64), np.empty(room + 1)
-    offs = np.zeros((4, room + 1))
-    l2 = rules.l2
-    for t in range(low, high):
-        start, count = slices.first[t], slices.n_cells[t]
-        own = bound[start : start + count]
-        own[:] = 0.0
-        a, b, at_edge = both[0, : count + 1], both[1, : count + 1], at_edges[: count + 1]
-        a_error, b_error = offs[0, : count + 1], offs[1, : count + 1]
-        rest_a_error, rest_b_error = offs[2, : count + 1], offs[3, : count + 1]
-        corners = _Corners(
-            all_integers[0, :count], all_integers[1, :count], all_floats[0, :count],
-            all_floats[1, :count], all_floats[2, :count], all_floats[3, :count],
-            all_floats[4, :count], all_floats[5, :count], all_floats[6, :count],
-            all_floats[7, :count],
-        )  # fmt: skip
-        for k in range(n_outputs):
-            plane = 4 * k
-            _skew_of(slices, k, start, count, by_positive, by_negative)
-            up = slices.sums[plane, start : start + count]
-            down = slices.sums[plane + 1, start : start + count]
-            curve = slices.sums[plane + 2, start : start + count]
-            other_curve = slices.sums[plane + 3, start : start + count]
-            _running_both(up, down, -1, _gradient(outside.left, plane, t), a)
-            _running_both(curve, other_curve, 1, _hessian(outside.left, plane, t), b)
-            missing_a_error, missing_b_error = 0.0, 0.0
-            if not is_exact:
-                offs[:] = 0.0
-                for q in (plane, plane + 1):
-                    _add_error(slices, outside, q, t, a_error, rest_a_error)
-                    _add_error(slices, outside, q + 2, t, b_error, rest_b_error)
-                    missing_a_error += _missing_error(outside, q, t)
-                    missing_b_error += _missing_error(outside, q + 2, t)
-            all_a, all_b = _gradient(outside.present, plane, t), _hessian(outside.present, plane, t)
-            missing = most_gain(
-                _gradient(outside.missing, plane, t), _hessian(outside.missing, plane, t),
-                missing_a_error, missing_b_error, l2,
-            )  # fmt: skip
-            edges = _Edges(a, b, all_a, all_b, a_error, b_error, rest_a_error, rest_b_error)
-            _set_gains(edges, missing, l2, at_edge)
-            _set_reach(by_positive, by_negative, up, down, corners.above)
-            _set_reach(by_negative, by_positive, down, up, corners.below)
-            _set_corners(edges, corners, rules)
-            highest, lowest = corners.highest, corners.lowest
-            if len(slices.spread) > 0:
-                spread = slices.spread[start : start + count]
-                _keep_within_bands(edges, spread, rules, highest, lowest)
-            if rules.are_amounts and len(slices.skew) > 0:
-                _keep_within_shares(edges, up, down, by_positive, by_negative, l2, highest, lowest)
-            for i in range(count):
-                corner = max(highest[i], lowest[i]) + missing
-                own[i] += corner if is_exact else max(corner, at_edge[i + 1])
-            direction = direction_of(rules, slices.feature[t])
-            if direction != 0:
-                limited = LimitedSegment(
-                    direction, by_positive, by_negative, missing, a, b, all_a, all_b,
-                    a_error, b_error, rest_a_error, rest_b_error, is_exact,
-                )  # fmt: skip
-                sizes = outside.present[plane, t] + outside.present[plane + 1, t]
-                limit_newton(limited, GradientSums(up, down, sizes), rules, at_edge, own)
-            _add_output(score[:count], at_edge, k == 0)
-        best = _best_of_segment(slices, is_exact, score, t, bound, best)
-        if most.shape[1] > 0:
-            most[0, t], most[1, t] = _outwards(_largest(score[:count])), _largest(own)
-    scores[piece], places[piece, 0], places[piece, 1] = best.score, best.segment, best.cell

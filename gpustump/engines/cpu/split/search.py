@@ -17,6 +17,7 @@ cut. Their sums are added up anew, and the cut is found by these exact sums.
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
@@ -25,13 +26,8 @@ import numpy as np
 
 from gpustump.engines.contract import Cut
 from gpustump.engines.cpu.runtime.compiling import inner, kernel
-from gpustump.engines.cpu.split.cell_scores import (
-    NO_AGREEMENT,
-    Scored,
-    evaluate_discrete,
-    evaluate_newton,
-    evaluate_real,
-)
+from gpustump.engines.cpu.split import STAGE_OF
+from gpustump.engines.cpu.split.cell_scores import NO_AGREEMENT, Scored
 from gpustump.engines.cpu.split.monotone_bounds import Rules
 from gpustump.engines.cpu.split.part_bounds import NO_SCORE
 from gpustump.engines.cpu.split.slices import (
@@ -103,7 +99,7 @@ class Evaluator:
     Attributes
     ----------
     kernel : callable
-        One of `cell_scores`.
+        That of the votes; see `cell_scores`.
     dtype : dtype
         Of scores and bounds.
     rules : Rules
@@ -117,9 +113,9 @@ class Evaluator:
     def of(cls, objective: Objective, least: int = 1, *, are_amounts: bool = False) -> Evaluator:
         """For a search; `least` and `are_amounts` are those of `split_search.Counts`."""
         rules = Rules(float(objective.l2), 0.0, objective.directions, least, are_amounts)
-        by_votes = {"discrete": evaluate_discrete, "real": evaluate_real, "newton": evaluate_newton}
+        own = importlib.import_module(f"gpustump.engines.cpu.{STAGE_OF[objective.gain]}")
         dtype = np.dtype(np.int64 if objective.gain == "discrete" else np.float64)
-        return cls(by_votes[objective.gain], dtype, rules)
+        return cls(own.evaluate, dtype, rules)
 
     def smoothed(self, smoothing: float) -> Evaluator:
         """The same with the smoothing of a round's levels; see `monotone.smoothing_of`."""

@@ -13,11 +13,10 @@ import numpy as np
 
 from gpustump.engines.contract import Cut, Step, constant_cut, with_signs
 from gpustump.engines.cpu.histogram.estimates import Expected, Move, counts_of_regions
-from gpustump.engines.cpu.histogram.residual_sums import ResidualSums
 from gpustump.engines.cpu.runtime.compiling import kernel
 from gpustump.engines.cpu.split.search import BestSplit, Edges, Evaluator, SumsSource
 from gpustump.engines.cpu.split.skew import Skew
-from gpustump.engines.cpu.split.slices import NO_SPREAD, UNKNOWN, Slices
+from gpustump.engines.cpu.split.slices import UNKNOWN, Slices
 from gpustump.engines.cpu.table.bin_layout import BinLayout
 from gpustump.engines.gain import Sums, exact_score_of, gain_of, score_of_outputs
 from gpustump.engines.monotone import smoothing_of
@@ -34,6 +33,7 @@ class Bins(Protocol):
     sums: np.ndarray
     error: np.ndarray
     is_exact: bool
+    spread: np.ndarray
 
     def look(self) -> Expected:
         """Update the sums; returns what they would be if all samples had followed the majority."""
@@ -94,11 +94,9 @@ class SplitSearch:
             The sums of the gradients and of the Hessians of all samples.
         """
         layout = self._layout
-        expected, skew, spread = bins.look(), UNKNOWN, NO_SPREAD
+        expected, skew, spread = bins.look(), UNKNOWN, bins.spread
         if self._skew is not None:
             skew = self._skew.bounds(bins.sums, bins.error, expected)
-        elif isinstance(bins, ResidualSums):
-            spread = bins.spread
         constant = self._constant(totals.tolist())
         evaluator = self._evaluator
         if self._objective.monotone is not None:
