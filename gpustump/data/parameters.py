@@ -38,9 +38,7 @@ MULTI_CLASS: tuple[MultiClass, ...] = get_args(MultiClass)
 QuantityLoss = Literal["squared_error", "poisson", "gamma"]
 """The losses of a target that is a quantity."""
 
-ClassScoring = Literal[
-    "loss", "accuracy", "neg_log_loss", "roc_auc", "balanced_accuracy", "neg_exponential_loss"
-]
+ClassScoring = Literal["loss", "accuracy", "neg_log_loss", "roc_auc", "balanced_accuracy"]
 QuantityScoring = Literal[
     "neg_mean_squared_error", "neg_mean_poisson_deviance", "neg_mean_gamma_deviance"
 ]

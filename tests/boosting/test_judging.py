@@ -137,7 +137,6 @@ WATCHED: tuple[tuple[Scoring, int, Link], ...] = (
 ELSEWHERE: tuple[tuple[Scoring, int, Link], ...] = (
     ("accuracy", K, "softmax"),
     ("roc_auc", 1, "logistic"),
-    ("neg_exponential_loss", 1, "logistic"),
 )
 """What is judged where the table is."""
 

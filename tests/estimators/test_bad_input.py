@@ -64,8 +64,8 @@ FLAWED = {
         ("ovo", "must be 'one_vs_rest' or 'shared'; got 'ovo'"), (None, "must be .*; got None"),
     ],
     "scoring": [
-        ("auc", "must be 'loss', 'accuracy', 'neg_log_loss', 'roc_auc', 'balanced_accuracy' or "
-                "'neg_exponential_loss'; got 'auc'"),
+        ("auc", "must be 'loss', 'accuracy', 'neg_log_loss', 'roc_auc' or 'balanced_accuracy'; "
+                "got 'auc'"),
         (None, "must be 'loss'.*got None"), (max, "must be one of 'loss'.*finished classifier"),
     ],
     "l2_regularization": [(-1, "at least 0; got -1"), (math.nan, "got nan")],

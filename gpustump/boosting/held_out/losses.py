@@ -1,4 +1,4 @@
-"""Mean losses of held-out samples, negated: logarithmic, exponential, squared errors, deviances.
+"""Mean losses of held-out samples, negated: logarithmic, squared errors, deviances.
 
 A sample's loss comes from a table (`tables`). Sums of losses are sums of integers, so they do
 not depend on their order, and each mean is rounded once. The unit of these integers is fixed: it
@@ -30,7 +30,6 @@ from gpustump.boosting.held_out.samples import (
     weight_of,
 )
 from gpustump.boosting.held_out.tables import (
-    BAND_BITS,
     EXPONENT_LIMIT,
     LOSS_BITS,
     ExponentialTable,
@@ -188,52 +187,6 @@ def _of_own_class(held_out: HeldOut, terms: Iterator[Array]) -> Array:
 
 
 @dataclass(frozen=True)
-class NegativeExponentialLoss(AdditiveScorer):
-    """Minus the mean, over samples and outputs, of exp(-y * F): AdaBoost's own loss.
-
-    exp(-y * F) comes from tables (`ExponentialTable`), and is multiplied by the weight in float64.
-    The sum of the products is exact, and the mean is rounded once. So the relative error is below
-    2**-49 at any size; a mean beyond float64 is infinite. If no sample's y * F falls, the score
-    does not fall.
-
-    Attributes
-    ----------
-    held_out : HeldOut
-    table : ExponentialTable
-    """
-
-    held_out: HeldOut
-    table: ExponentialTable
-
-    def parts(self, scores: Array) -> list[int]:
-        """For each output the exact sum of the weighted losses in units of 2**-1312.
-
-        These integers have up to some 2500 bits.
-        """
-        with arrays.computing_on(scores):
-            weights = _as_floats(self.held_out)
-            return [self._sum(margins, weights) for margins in self.held_out.margins(scores)]
-
-    def _sum(self, margins: Array, weights: Array) -> int:
-        xp, total = arrays.namespace_of(margins), 0
-        values, bands = self.table.exponentials(margins)
-        values = values * weights
-        for band in (-1, 0, 1):
-            own = xp.where(bands == band, values, xp.zeros_like(values))
-            total += _exact_sum(own) << ((band + 1) * BAND_BITS)
-        return total
-
-    @staticmethod
-    def value(parts: Sequence[int], totals: Sequence[int]) -> float:
-        """The score."""
-        (total,) = totals
-        try:
-            return -(sum(parts) / ((len(parts) * total) << (_SUM_BITS + BAND_BITS)))
-        except OverflowError:
-            return -math.inf
-
-
-@dataclass(frozen=True)
 class NegativeSquaredError(AdditiveScorer):
     """Minus the mean squared error of a quantity.
 
@@ -268,30 +221,6 @@ class NegativeSquaredError(AdditiveScorer):
         """The score."""
         (upper, lower), (total,) = parts, totals
         return -(((upper << LOW_BITS) + lower) / total)
-
-
-_SUM_BITS = 512
-"""Exact sums are multiples of 2**-512. The products that are summed are at least 2**-402. Their
-last digits are 2**-454 or more, and `_exact_sum` counts steps of up to 2**-62 of what is left."""
-
-
-def _exact_sum(values: Array) -> int:
-    """The sum of float64 numbers (n,) that are not negative, exactly, in units of 2**-512.
-
-    Each pass takes the leading digits off all numbers, as integers in units of one power of two
-    that keeps their sum below 2**62, until nothing is left. Multiplying and dividing by a power of
-    two is exact, and so is subtracting leading digits.
-    """
-    xp, total = arrays.namespace_of(values), 0
-    if not values.shape[0]:  # an empty array has no maximum
-        return 0
-    digits = 62 - values.shape[0].bit_length()
-    while largest := float(xp.max(values)):
-        power = math.frexp(largest)[1] - digits
-        leading = xp.floor(values * 2.0**-power)
-        total += int(xp.sum(xp.astype(leading, xp.int64))) << (_SUM_BITS + power)
-        values = values - leading * 2.0**power
-    return total
 
 
 def _as_floats(held_out: HeldOut | HeldOutTargets) -> Array:

@@ -27,7 +27,6 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.boosting.held_out.losses import (
     NegativeDeviance,
-    NegativeExponentialLoss,
     NegativeLogLoss,
     NegativeSquaredError,
     log_loss,
@@ -37,7 +36,6 @@ from gpustump.boosting.held_out.samples import (
     HeldOut,
     HeldOutTargets,
 )
-from gpustump.boosting.held_out.tables import ExponentialTable
 from gpustump.data.parameters import Link, Scoring
 
 _PAIR_BITS = 30
@@ -185,8 +183,6 @@ def scorer(scoring: Scoring, held_out: HeldOut | HeldOutTargets, link: Link = "l
         * "neg_log_loss": minus the mean of -ln P, where P is the probability of the sample's class:
           for one output 1 / (1 + exp(-2 y F)); for the softmax exp(2 F_c) / (sum of exp(2 F_l));
           for K logistic outputs s_c / (sum of s_l), where s_l = 1 / (1 + exp(-2 F_l)).
-        * "neg_exponential_loss": minus the mean, over samples and outputs, of exp(-y F); infinite
-          where it is beyond float64.
         * "accuracy"; of classes with equal scores the first one is predicted.
         * "balanced_accuracy": the mean of the recalls of all classes.
         * "roc_auc": the area under the ROC curve; for K outputs the mean of the areas of each class
@@ -203,8 +199,7 @@ def scorer(scoring: Scoring, held_out: HeldOut | HeldOutTargets, link: Link = "l
     -------
     Scorer
         A callable. The error of a logarithmic loss is below 2**-24 for one output and below K *
-        2**-24 for K outputs, plus n_held_out * 2**-42 for the rounding of weights. The relative
-        error of the exponential loss is below 2**-49.
+        2**-24 for K outputs, plus n_held_out * 2**-42 for the rounding of weights.
     """
     if isinstance(held_out, HeldOutTargets):
         if scoring == "neg_mean_poisson_deviance":
@@ -219,15 +214,12 @@ def scorer(scoring: Scoring, held_out: HeldOut | HeldOutTargets, link: Link = "l
             return Accuracy(held_out)
         if scoring == "balanced_accuracy":
             return BalancedAccuracy(held_out)
-        if scoring == "neg_exponential_loss":
-            return NegativeExponentialLoss(held_out, ExponentialTable.beside(held_out.classes))
         return log_loss(held_out, scoring == "neg_log_loss", link)
 
 
 VALUES: dict[Scoring, Callable[[Sequence[int], Sequence[int]], float]] = {
     "loss": NegativeLogLoss.value,
     "neg_log_loss": NegativeLogLoss.value,
-    "neg_exponential_loss": NegativeExponentialLoss.value,
     "accuracy": Accuracy.value,
     "balanced_accuracy": BalancedAccuracy.value,
     "neg_mean_squared_error": NegativeSquaredError.value,
