@@ -9,7 +9,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from gpustump.engines.cpu.runtime.compiling import Bytes, Floats, Integers, group, inner, kernel
+from gpustump.engines.cpu.runtime.compiling import Bytes, Floats, Integers, group, inner
 from gpustump.engines.cpu.split.split_scores import gain
 
 
@@ -129,7 +129,7 @@ def _score_cuts(below, n_rows, n_columns, a, low, high, l2, scores):  # type: ig
         )  # fmt: skip
 
 
-@kernel("Tuple((int64, int64, float64))(PairRoom, int64, int64, float64, int64[:, ::1])")
+@inner("Tuple((int64, int64, float64))(PairRoom, int64, int64, float64, int64[:, ::1])")
 def best_cut(room, n_rows, n_columns, l2, candidates):  # type: ignore[no-untyped-def]
     """The best cut and its score; of the cuts that are offered, if there are any.
 

@@ -50,7 +50,6 @@ from gpustump.data.collector import collector_paused
 from gpustump.engines.announcements import announce_anywhere
 from gpustump.engines.cpu.runtime.host_memory import COMPILING_BYTES, has_room
 from gpustump.engines.cpu.runtime.kernel_folder import STAGES, kernel_folder
-from gpustump.engines.threads import help_with
 
 Integers = Annotated[np.ndarray, "int64[::1]"]
 Floats = Annotated[np.ndarray, "float64[::1]"]
@@ -71,8 +70,6 @@ def load(*stages: str) -> None:
     """Import kernels, compiling those that are not on disk."""
     for stage in stages or STAGES:
         importlib.import_module(f"gpustump.engines.cpu.{stage}")
-    crew = importlib.import_module("gpustump.engines.cpu.runtime.crew")
-    help_with(crew.serve)
 
 
 def group(cls: Group) -> Group:

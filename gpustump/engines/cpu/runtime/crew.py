@@ -28,6 +28,7 @@ from numba.core import cgutils as _cgutils
 from numba.extending import intrinsic
 
 from gpustump.engines.cpu.runtime.compiling import kernel
+from gpustump.engines.threads import help_with
 
 _STATE, _FUNCTION, _DATA, _DONE, _ERRORS = 0, 8, 9, 16, 24
 """Places in the array (see `threads.CREW_SIZE`). What several threads write is apart, each in a
@@ -222,6 +223,9 @@ def claim(typing_context: Any, numbers: Any) -> Any:
 def serve(crew):  # type: ignore[no-untyped-def]
     """Help with the calls of a crew, until there have been none for a while."""
     _serve(crew)
+
+
+help_with(serve)
 
 
 def parallel(
