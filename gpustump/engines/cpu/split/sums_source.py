@@ -111,6 +111,8 @@ class CodedSums:
             segments = Segments.empty(len(own))
             n_cells = _lay_out_bins(own, starts, layout.offset, 1 << PART_BITS, segments)
             yield self._answer(own, of, table.parted.order, segments, n_cells, are_parts=True)
+        if has_parts.all():
+            return
         others = np.unique(features[~has_parts]).tolist()
         in_order: dict[int, tuple[np.ndarray, Segments]] = {}
 
