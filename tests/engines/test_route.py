@@ -341,13 +341,15 @@ from gpustump.engines.cpu import engine
 from gpustump.engines.cpu.runtime import compiling
 X = np.random.default_rng(0).normal(size=(3000, 3))
 y = np.abs(X[:, 0] + np.random.default_rng(1).normal(size=3000))
-late, load = [], engine.KERNELS.load
-compiling.listeners.append(lambda: late.append("a kernel"))
+late, asked_for, load = [], [], engine.KERNELS.load
+compiling.listeners.append(lambda: asked_for or late.append("a kernel"))
 
 def loading(*stages, waits=True):
-    found = load(*stages, waits=waits)
-    late.clear()
-    return found
+    asked_for.append(stages)
+    try:
+        return load(*stages, waits=waits)
+    finally:
+        asked_for.clear()
 
 engine.KERNELS.load = loading
 regressor, boosts = gpustump.StumpBoostingRegressor, gpustump.AdaBoostClassifier

@@ -150,8 +150,7 @@ class EarlyStopping:
         """Note the score and the error after the last round, and compare with the best score."""
         self.scores.append(score)
         self.errors.append(error)
-        is_first = not self.best_round  # its score may be -infinity
-        if is_first or score > self._best_score + self._stopping.tol:
+        if score > self._best_score + self._stopping.tol:
             self._best_score, self.best_round = score, self._n_rounds
 
     def _count(self, hypothesis: Any, vote: Vote) -> None:

@@ -126,7 +126,7 @@ class CodedState:
         if sums is not None:
             self._total(sums)
         elif known is not None and self._is_followed(*known):
-            cast("BinSums", self._bins).follow(advance_samples, regions, known[1])
+            cast("BinSums | AmountSums", self._bins).follow(advance_samples, regions, known[1])
         else:
             advance_samples()
             self._bins.add_up()
@@ -134,7 +134,8 @@ class CodedState:
     def _is_followed(self, counts: Sequence[int], move: Move) -> bool:
         """Whether the sums over bins are to be estimated after a step."""
         follows = is_worth_following(counts)
-        cast("BinSums", self._bins).expect(move, follows=follows)  # softmax knows no such step
+        sums = cast("BinSums | AmountSums", self._bins)  # under a softmax no move is known
+        sums.expect(move, follows=follows)
         return follows
 
     def _total(self, sums: SampleSums) -> None:
