@@ -136,11 +136,12 @@ def cpu_kernels_take(X: Array, seconds: float, stage: str) -> bool:
     """Whether to use the CPU kernels for work that takes the reference this many seconds.
 
     As for training, they are loaded only once that saves time (`route.is_worth_its_start`), and
-    nothing waits until they are compiled.
+    nothing waits until they are compiled. Where kernels have trained, Numba is loaded, and these
+    few take no time.
     """
     asked = asked_for()
     if asked == "reference" or arrays.is_sparse(X) or KERNELS.refusal(X) is not None:
         return False
-    if asked == "auto" and not is_worth_its_start(seconds, stage):
+    if asked == "auto" and not is_worth_its_start(seconds):
         return False
     return KERNELS.load(stage, waits=asked != "auto")

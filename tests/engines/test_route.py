@@ -377,6 +377,31 @@ def test_no_kernel_is_loaded_or_compiled_in_the_middle_of_a_fit(kernels):
     assert not [line for line in found if "a kernel" in line]
 
 
+JUDGED = """
+import numpy as np
+from gpustump import GlassBoxClassifier, GlassBoxRegressor
+from gpustump.engines import route
+from gpustump.engines.reference import running_scores
+
+def never(*given):
+    raise AssertionError("held-out rows were scored by the reference")
+
+running_scores.RunningScores.__init__ = never
+route.START_SECONDS = 1e-9  # any fit is worth loading the kernels
+X = np.random.default_rng(0).normal(size=(90_000, 31))
+for rows in (5000, 90_000):
+    y = X[:rows, 0] + np.random.default_rng(1).normal(size=rows)
+    for estimator, target in ((GlassBoxClassifier, y > 0), (GlassBoxRegressor, y)):
+        model = estimator(n_estimators=10, n_bags=2, interactions=0, device="cpu")
+        print(model.fit(X[:rows], target).route_.engine)
+"""
+
+
+@needs_numba
+def test_where_kernels_train_they_score_the_held_out_rows_too():
+    assert printed(JUDGED).split() == ["sorted", "sorted", "coded", "coded"]
+
+
 @needs_numba
 def test_until_kernels_are_compiled_simpler_engines_train_unless_memory_is_limited(monkeypatch):
     asked_for: list[str] = []

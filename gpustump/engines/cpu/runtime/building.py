@@ -129,7 +129,8 @@ def build(*stages: str, told: Callable[[], None] | None = None) -> None:
                 if folder is not None:
                     _problem_file(folder, stage).write_text(f"{type(error).__name__}: {error}")
                 raise
-            note_compiled(stage)
+            for own in (stage, *compiling.loaded()):  # with the stages that it imports
+                note_compiled(own)
 
 
 def build_behind(*stages: str) -> None:

@@ -35,6 +35,7 @@ import hashlib
 import importlib
 import os
 import pickle
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -58,6 +59,8 @@ Bytes = Annotated[np.ndarray, "uint8[::1]"]
 
 Group = TypeVar("Group", bound=type)
 
+_ROOM = "gpustump.engines.cpu"
+
 _groups: dict[str, type] = {}
 
 _has_compiled = False
@@ -69,7 +72,12 @@ listeners: list[Callable[[], None]] = []
 def load(*stages: str) -> None:
     """Import kernels, compiling those that are not on disk."""
     for stage in stages or STAGES:
-        importlib.import_module(f"gpustump.engines.cpu.{stage}")
+        importlib.import_module(f"{_ROOM}.{stage}")
+
+
+def loaded() -> list[str]:
+    """The stages that this process has imported."""
+    return [stage for stage in STAGES if f"{_ROOM}.{stage}" in sys.modules]
 
 
 def group(cls: Group) -> Group:
