@@ -11,6 +11,7 @@ import math
 import random
 from dataclasses import replace
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,14 @@ from gpustump.boosting.votes import exponential as exponential_votes
 from gpustump.boosting.votes.discrete import DiscreteVotes
 from gpustump.boosting.votes.exact_numbers import exact_newton_vote
 from gpustump.boosting.votes.exponential import RealVotes, SharedDiscreteVotes
-from gpustump.boosting.votes.newton import LARGEST_STEP, NewtonVotes, exact_factors_of
+from gpustump.boosting.votes.newton import (
+    LARGEST_STEP,
+    NewtonVotes,
+    SquaredVotes,
+    exact_factors_of,
+)
 from gpustump.boosting.votes.votes import Taken
+from gpustump.engines.batched_rounds import NEWTON_DOUBT
 from gpustump.engines.contract import Totals
 from gpustump.engines.cpu.rounds import certain_factors, certain_votes, exact_powers
 from gpustump.engines.cpu.rounds.certain_votes import Whole
@@ -117,17 +124,36 @@ def votes_in_kernel(votes: Any, sums: list[list[tuple[int, int]]], direction: in
     return set_votes(given, votes.plain, whole, direction, found), found
 
 
-def test_votes_near_the_middle_of_two_multiples_are_in_doubt():
+def test_votes_in_the_middle_of_two_multiples_are_in_doubt_and_those_beside_it_are_not():
     n_units = 123456789
     for off in (-1, 0, 1):
         first = (2 * n_units + 1) * 2**23 + off  # over 2**60: half a unit beyond a multiple
         votes = NewtonVotes(2.0, 1, 0.0, 0)
-        is_certain, _ = votes_in_kernel(votes, [[(first, 2**60)], [(1, 1)], [(0, 0)]])
-        assert exact_vote(votes, first, 2**60) / VOTE_UNIT in (n_units, n_units + 1)
-        assert not is_certain
+        is_certain, found = votes_in_kernel(votes, [[(first, 2**60)], [(1, 1)], [(0, 0)]])
+        expected = exact_vote(votes, first, 2**60)
+        assert expected / VOTE_UNIT in (n_units, n_units + 1)
+        assert is_certain == (off != 0)
+        assert found[0, 0] == expected or off == 0
     is_certain, found = votes_in_kernel(NewtonVotes(0.1, 1, 0.0, 0), [[(0, 9)], [(0, 9)], [(0, 0)]])
     assert not is_certain  # all zero: no ordinary round
     assert not found.any()
+
+
+def test_votes_of_few_samples_are_certain_unless_they_are_in_the_middle():
+    """Of squared loss: a learning rate of 0.3 times half a residual is often next to a middle."""
+    draw = random.Random(0)
+    one = 2**36  # a sample's Hessian
+    votes = SquaredVotes(0.3, 1, float(one), 36)
+    n_near = 0
+    for _ in range(2000):
+        own = draw.randint(-(2**38), 2**38), draw.choice([1, 3, 4]) * one
+        is_certain, found = votes_in_kernel(votes, [[own], [(5, one)], [(0, 0)]])
+        units = Fraction(own[0], own[1] + one) * Fraction(0.3) / Fraction(VOTE_UNIT)
+        from_middle = abs(units - math.floor(units) - Fraction(1, 2))
+        assert is_certain == (from_middle != 0)
+        assert found[0, 0] == round(units) * VOTE_UNIT or not is_certain
+        n_near += from_middle < abs(units) * Fraction(NEWTON_DOUBT)
+    assert n_near > 40
 
 
 @pytest.mark.parametrize("n_outputs", [1, 4])

@@ -2,7 +2,7 @@
 
 The definitions are those of `boosting.votes.newton`, `boosting.votes.exponential` and
 `boosting.votes.discrete`. A vote is defined as the multiple of its unit nearest to an exact number.
-If float64 arithmetic cannot decide which multiple is the nearest, the kernels return NaN or False,
+If float arithmetic cannot decide which multiple is the nearest, the kernels return NaN or False,
 and the host decides with more digits.
 """
 
@@ -14,11 +14,16 @@ from typing import NamedTuple
 import numpy as np
 
 from gpustump.engines.batched_rounds import DISCRETE, NEWTON, VoteRule
+from gpustump.engines.cpu.rounds.exact_powers import product, sum_of, two_floats
 from gpustump.engines.cpu.runtime.compiling import group, inner
 from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS, SECOND
 from gpustump.learners.step_table import VOTE_UNIT
 
 _MOST_UNITS = 2.0**40
+
+_OF_PRODUCTS = 2.0**-46
+"""How large the error of a vote by products of two floats each is, as a share of that by one: less
+than 2**-100 in place of 2**-50."""
 
 group(VoteRule)
 
@@ -54,6 +59,22 @@ def _vote_of_odds(one, other, rule):  # type: ignore[no-untyped-def]
     return _certain(log_odds * rule.scale, (1.0 + abs(log_odds)) * rule.scale * rule.doubt)
 
 
+@inner("float64(float64, int64, int64, VoteRule)")
+def _vote_by_products(units, gradient, hessian, rule):  # type: ignore[no-untyped-def]
+    """The Newton vote of about so many units, near the middle of two multiples; NaN in the middle.
+
+    A learning rate such as 0.3 is not far from a fraction, so for a region of few samples, each of
+    which has the same Hessian, the middle is often near.
+    """
+    middle = math.floor(units) + 0.5
+    x, x_rest = product(*two_floats(gradient), rule.scale, 0.0)
+    y, y_rest = product(middle, 0.0, *sum_of(*two_floats(hessian), rule.l2, 0.0))
+    ahead, doubt = (x - y) + (x_rest - y_rest), rule.doubt * _OF_PRODUCTS
+    is_certain = abs(middle) < _MOST_UNITS and abs(ahead) > abs(x) * doubt
+    nearest = middle + (0.5 if ahead > 0.0 else -0.5)
+    return nearest * VOTE_UNIT + 0.0 if is_certain else math.nan
+
+
 @inner("float64(int64, int64, VoteRule, Whole)")
 def vote_of_region(gradient, hessian, rule, whole):  # type: ignore[no-untyped-def]
     """The real or Newton vote of a region with these sums; NaN if it is in doubt."""
@@ -62,7 +83,10 @@ def vote_of_region(gradient, hessian, rule, whole):  # type: ignore[no-untyped-d
     if rule.kind == NEWTON:
         step = float(gradient) / (float(hessian) + rule.l2)
         units = min(max(step, -rule.largest_step), rule.largest_step) * rule.scale
-        return _certain(units, abs(units) * rule.doubt)
+        vote = _certain(units, abs(units) * rule.doubt)
+        if math.isnan(vote) and 2.0 * abs(step) < rule.largest_step:
+            vote = _vote_by_products(units, gradient, hessian, rule)
+        return vote
     by, smoothing = float(whole.n_integers), float(whole.weight)
     positive = float(hessian + gradient) * by + smoothing
     return _vote_of_odds(positive, float(hessian - gradient) * by + smoothing, rule)
