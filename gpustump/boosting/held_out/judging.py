@@ -9,7 +9,7 @@ samples were in one place.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol, get_args
 
 import numpy as np
@@ -123,7 +123,8 @@ class LocalJudge:
         """The score and the error of the model so far on these samples."""
         if self._on_device is not None:
             right, losses = self._on_device.sums()
-            return self._judgement(right, losses)
+            (score,), (error,) = self.judged_by(Parts(np.asarray([[right]]), np.asarray([losses])))
+            return Judgement(score, error)
         scores = self._now()
         score = self._scorer(scores)
         if isinstance(self._held_out, HeldOutTargets):
@@ -149,24 +150,15 @@ class LocalJudge:
         given = held_out.classes, held_out.weights.values, held_out.n_classes
         return ValidationSamples(X, rows, scores, *given, loss)
 
-    def judged_by(self, parts: Parts) -> Iterator[tuple[float, float]]:
-        """The score and the error after each of some rounds that an engine has judged.
-
-        Parameters
-        ----------
-        parts : Parts
-            The parts after each of them.
-        """
-        right = parts.right.sum(axis=1).tolist()  # weights are below 2**62
-        for own_right, losses in zip(right, parts.losses.tolist(), strict=True):
-            yield self._judgement(own_right, losses)
-
-    def _judgement(self, right: int, losses: Sequence[int]) -> Judgement:
-        """The judgement by the weight that is classified right and the sums of the losses."""
+    def judged_by(self, parts: Parts) -> tuple[list[float], list[float]]:
+        """The scores and the errors after each of some rounds that an engine has judged."""
         scorer = self._additive
-        score = scorer.value(losses, scorer.totals)
-        is_quantity = isinstance(self._held_out, HeldOutTargets)
-        return Judgement(score, -score if is_quantity else error_of(right, self._weight))
+        totals = scorer.totals
+        scores = [scorer.value(losses, totals) for losses in parts.losses.tolist()]
+        if isinstance(self._held_out, HeldOutTargets):
+            return scores, [-score for score in scores]
+        right = parts.right.sum(axis=1).tolist()  # weights are below 2**62
+        return scores, [error_of(own, self._weight) for own in right]
 
     @property
     def totals(self) -> list[int]:

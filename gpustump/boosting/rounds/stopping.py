@@ -81,8 +81,9 @@ class EarlyStopping:
 
     def add(self, hypothesis: Any, vote: Vote, judged: Judgement | None = None) -> None:
         """Add a round; it is judged unless it was before."""
-        self._count(hypothesis, vote)
-        self._note(*(self._judge.judged() if judged is None else judged))
+        self._add(hypothesis, vote)
+        score, error = self._judge.judged() if judged is None else judged
+        self._note([score], [error])
 
     def judge(self, made: Batch) -> int:
         """Judge rounds one after the other. Returns how many belong to the run."""
@@ -91,13 +92,7 @@ class EarlyStopping:
             numbers = (number for number, one in enumerate(made.records, start=1) if self(one))
             return next(numbers, len(made))
         assert isinstance(self._judge, LocalJudge)
-        n_sure = self.n_to_come()
-        for number, judged in enumerate(self._judge.judged_by(parts), start=1):
-            self._n_rounds += 1
-            self._note(*judged)
-            if n_sure is not None and number >= n_sure and self.is_over:
-                return number
-        return len(made)
+        return self._note(*self._judge.judged_by(parts))
 
     @property
     def is_over(self) -> bool:
@@ -140,20 +135,33 @@ class EarlyStopping:
             Note the scores and errors after each round. Otherwise only the last one is judged.
         """
         for hypothesis, vote in zip(hypotheses, votes, strict=True):
-            self._count(hypothesis, vote)
             if judges_each:
-                self._note(*self._judge.judged())
+                self.add(hypothesis, vote)
+            else:
+                self._add(hypothesis, vote)
+                self._n_rounds += 1
         if hypotheses:
             self.best_round, self._best_score = self._n_rounds, self._judge.judged().score
 
-    def _note(self, score: float, error: float) -> None:
-        """Note the score and the error after the last round, and compare with the best score."""
-        self.scores.append(score)
-        self.errors.append(error)
-        if score > self._best_score + self._stopping.tol:
-            self._best_score, self.best_round = score, self._n_rounds
-
-    def _count(self, hypothesis: Any, vote: Vote) -> None:
+    def _add(self, hypothesis: Any, vote: Vote) -> None:
         votes = vote if isinstance(vote, tuple) else [[sign * vote] for sign in signs(hypothesis)]
         self._judge.add(hypothesis, np.asarray(votes, dtype=np.float64))
-        self._n_rounds += 1
+
+    def _note(self, scores: list[float], errors: list[float]) -> int:
+        """Note the scores and the errors after the next rounds, up to the last one of the run.
+
+        Returns how many of the rounds belong to the run.
+        """
+        before, best, tol = self._n_rounds, self._best_score, self._stopping.tol
+        patience, least = self._stopping.patience, self._stopping.least
+        for number, score in enumerate(scores, start=before + 1):
+            self._n_rounds = number
+            if score > best + tol:
+                best = self._best_score = score
+                self.best_round = number
+            if patience is not None and number >= max(self.best_round + patience, least + 1):
+                break
+        n_noted = self._n_rounds - before
+        self.scores += scores[:n_noted]
+        self.errors += errors[:n_noted]
+        return n_noted
