@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpustump.engines.cpu.pairs.turns import LOSS_PASS, pair_kernels
+from gpustump.engines.cpu.pairs.turns import LOSS_PASS, turns_by
 from gpustump.engines.cpu.rounds.certain_factors import set_factors_of_amounts
 from gpustump.engines.cpu.runtime.compiling import inner
 from gpustump.engines.integer_weights import FLOOR
@@ -24,4 +24,4 @@ def _pass(samples, motion, regions, begin, end, gradient, hessian):  # type: ign
         gradient[0, i], hessian[0, i] = sign * (stays - whole), stays + whole
 
 
-KERNELS = pair_kernels(_pass, set_factors_of_amounts)
+take_turns = turns_by(_pass, set_factors_of_amounts)

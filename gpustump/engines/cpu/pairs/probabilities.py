@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpustump.engines.cpu.loss.integers import integers_of_probabilities
-from gpustump.engines.cpu.pairs.turns import LOSS_PASS, pair_kernels
+from gpustump.engines.cpu.pairs.turns import LOSS_PASS, turns_by
 from gpustump.engines.cpu.rounds.certain_factors import set_factors_of_odds
 from gpustump.engines.cpu.runtime.compiling import inner
 from gpustump.engines.integer_weights import FLOOR, LEAST_PRODUCT
@@ -39,4 +39,4 @@ def _pass(samples, motion, regions, begin, end, gradient, hessian):  # type: ign
         integers_of_probabilities(own, units, gradient[output], hessian[output])
 
 
-KERNELS = pair_kernels(_pass, set_factors_of_odds)
+take_turns = turns_by(_pass, set_factors_of_odds)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpustump.engines.cpu.pairs.turns import LOSS_PASS, SET_FACTORS, pair_kernels
+from gpustump.engines.cpu.pairs.turns import LOSS_PASS, SET_FACTORS, turns_by
 from gpustump.engines.cpu.runtime.compiling import inner
 
 
@@ -25,4 +25,4 @@ def _pass(samples, motion, regions, begin, end, gradient, hessian):  # type: ign
         hessian[0, i] = np.int64(units[i])
 
 
-KERNELS = pair_kernels(_pass, _set_no_factors)
+take_turns = turns_by(_pass, _set_no_factors)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 
 import numpy as np
 
-from gpustump.engines.batched_rounds import VoteRule
+from gpustump.engines.batched_rounds import NEWTON, VoteRule
 from gpustump.engines.contract import Beginning, RegionFactors, RegionVotes
 from gpustump.engines.cpu.pairs import STAGE_OF
 from gpustump.engines.cpu.pairs.cells import Motion, PairRoom, PairSamples
-from gpustump.engines.cpu.pairs.turns import CHUNK, PairKernels, add_steps
+from gpustump.engines.cpu.pairs.turns import CHUNK, add_steps
 from gpustump.engines.objective import LossName
 from gpustump.engines.powers import powers
 from gpustump.engines.quadrants import N_QUADRANTS, Pair, Place, Turn, first_numbers
@@ -47,7 +48,7 @@ class KernelPairRun:
         beginning: Beginning,
     ) -> None:
         module = importlib.import_module(f"gpustump.engines.cpu.{STAGE_OF[loss]}")
-        self._kernels: PairKernels = module.KERNELS
+        self._take_turns: Callable[..., int] = module.take_turns
         numbers = first_numbers(labels, units, loss, beginning)
         classes = np.zeros(0, dtype=np.int64)
         if loss in ("logistic", "softmax"):
@@ -64,18 +65,19 @@ class KernelPairRun:
 
     def cells(self, pair: Pair) -> np.ndarray:
         """The sums over a pair's cells."""
-        (n_rows, n_columns), room = (self._samples.n_bins[j] for j in pair), self._room()
-        self._kernels.pass_over(self._samples, self._motion((0, 0), (0, 0)), *pair, room)
-        found = room.cells[:n_rows, :, :n_columns].transpose(1, 0, 2)
-        return np.ascontiguousarray(found).reshape(-1, 2, n_rows, n_columns)
+        n_rows, n_columns = (self._samples.n_bins[j] for j in pair)
+        _, _, cells = self._turn(np.asarray([pair]), _no_votes())
+        running = cells[:n_rows, :, :n_columns].transpose(1, 0, 2)
+        found = np.diff(np.diff(running, axis=1, prepend=0), axis=2, prepend=0)
+        return found.reshape(-1, 2, n_rows, n_columns)
 
     def scores(self, pairs: np.ndarray, l2: float, team: Team) -> np.ndarray:
         """The score of each pair's best cut; see `PairRun`."""
         found = np.empty(len(pairs))
 
         def score(part: tuple[int, int]) -> None:
-            motion, room, own = self._motion((0, 0), (0, 0)), self._room(), slice(*part)
-            self._kernels.score(self._samples, motion, room, pairs[own], l2, found[own])
+            own = slice(*part)
+            _, found[own], _ = self._turn(pairs[own], _no_votes(l2))
 
         team.each(score, ranges(len(pairs), _PAIRS_AT_ONCE))
         return found
@@ -86,14 +88,36 @@ class KernelPairRun:
         motion.votes[:] = votes
         if len(factors):
             motion.factors[:] = factors
-        self._kernels.pass_over(self._samples, motion, -1, -1, self._room())
+        self._turn(np.empty((0, 2), dtype=np.int64), _no_votes(), motion=motion)
 
     def take_turns(
         self, steps: Turn, pairs: np.ndarray, candidates: np.ndarray, at: int, rule: VoteRule
     ) -> int:
         """Make the steps of the pairs from number `at` on; see `PairRun`."""
-        given = self._samples, self._motion((0, 0), (0, 0)), self._room()
-        return int(self._kernels.take_turns(*given, pairs, candidates, at, rule, powers(), *steps))
+        end, _, _ = self._turn(pairs, rule, at, steps=steps, candidates=candidates)
+        return end
+
+    def _turn(
+        self,
+        pairs: np.ndarray,
+        rule: VoteRule,
+        at: int = 0,
+        *,
+        motion: Motion | None = None,
+        steps: Turn | None = None,
+        candidates: np.ndarray | None = None,
+    ) -> tuple[int, np.ndarray, np.ndarray]:
+        """Take a turn, after a motion.
+
+        Returns the first pair whose step is not made, the scores of the best cuts, and the running
+        sums over the cells of the last pair.
+        """
+        n, room = len(pairs), self._room()
+        scores, cuts = np.empty(n), np.empty((n, 0, 2), dtype=np.int64)
+        given = self._samples, motion or self._motion(), room
+        of_pairs = pairs, cuts if candidates is None else candidates, at, rule, powers()
+        steps = steps or Turn.none(n, self._n_outputs)
+        return int(self._take_turns(*given, *of_pairs, *steps, scores)), scores, room.cells
 
     def added(
         self, scores: np.ndarray, bins: np.ndarray, pairs: np.ndarray, steps: Turn
@@ -102,7 +126,7 @@ class KernelPairRun:
         add_steps(bins, pairs, *steps, scores)
         return scores
 
-    def _motion(self, pair: Pair, place: Place) -> Motion:
+    def _motion(self, pair: Pair = (0, 0), place: Place = (0, 0)) -> Motion:
         return Motion(
             np.asarray(pair, dtype=np.int64),
             np.asarray(place, dtype=np.int64),
@@ -122,3 +146,8 @@ class KernelPairRun:
             np.empty(CHUNK, dtype=np.uint8),
             *np.empty((2, n_outputs, CHUNK), dtype=np.int64),
         )
+
+
+def _no_votes(l2: float = 0.0) -> VoteRule:
+    """The rule of a turn in which no pair votes."""
+    return VoteRule(NEWTON, 0.0, 0.0, l2)

@@ -12,8 +12,7 @@ Each loss has kernels of its own, so that a first fit compiles no others.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -31,19 +30,6 @@ SET_FACTORS = "void(float64[:, ::1], VoteRule, Powers, float64[:, :, ::1])"
 
 CHUNK = 1024
 """Samples whose integers stay in the nearest cache."""
-
-
-class PairKernels(NamedTuple):
-    """The kernels of a loss.
-
-    Attributes
-    ----------
-    take_turns, pass_over, score : callable
-    """
-
-    take_turns: Callable[..., int]
-    pass_over: Callable[..., None]
-    score: Callable[..., None]
 
 
 @inner("void(uint8[::1], uint8[::1], int64, int64, uint8[::1])")
@@ -88,8 +74,8 @@ def add_steps(bins, pairs, places, votes, scores):  # type: ignore[no-untyped-de
                         own[i] += below if second[i] < b else high
 
 
-def pair_kernels(loss_pass: Any, set_factors: Any) -> PairKernels:
-    """The kernels of a loss.
+def turns_by(loss_pass: Any, set_factors: Any) -> Any:
+    """The kernel that takes turns with a loss.
 
     Parameters
     ----------
@@ -99,13 +85,14 @@ def pair_kernels(loss_pass: Any, set_factors: Any) -> PairKernels:
         As `SET_FACTORS` says.
     """
 
-    @kernel("void(PairSamples, Motion, int64, int64, PairRoom)")
+    @inner("void(PairSamples, Motion, int64, int64, PairRoom)")
     def pass_over(samples, motion, j, k, room):  # type: ignore[no-untyped-def]
         """Change all samples by a step, and add their integers to the cells of a pair; for j = -1
         the step is all."""
         first, second = samples.bins[motion.features[0]], samples.bins[motion.features[1]]
         a, b, regions = motion.cut[0], motion.cut[1], room.regions
-        room.cells[:] = 0
+        if j >= 0:
+            room.cells[:] = 0
         for begin in range(0, len(samples.units), CHUNK):
             end = min(begin + CHUNK, len(samples.units))
             if a > 0:
@@ -133,18 +120,23 @@ def pair_kernels(loss_pass: Any, set_factors: Any) -> PairKernels:
 
     @kernel(
         "int64(PairSamples, Motion, PairRoom, int64[:, ::1], int64[:, :, ::1], int64, VoteRule,"
-        " Powers, int64[:, ::1], float64[:, :, ::1])"
+        " Powers, int64[:, ::1], float64[:, :, ::1], float64[::1])"
     )
     def take_turns(  # type: ignore[no-untyped-def]
-        samples, motion, room, pairs, candidates, at, rule, tables, places, votes
+        samples, motion, room, pairs, candidates, at, rule, tables, places, votes, scores
     ):
-        """Make the steps of pairs from number `at` on; returns the first that is not made."""
+        """Make the steps of pairs from number `at` on, after the one that is given; returns the
+        first that is not made, and leaves the running sums over the cells of its pair, or of the
+        last one.
+
+        `scores` (n_pairs,) are set to those of the best cuts.
+        """
         while at < len(pairs):
             j, k = pairs[at, 0], pairs[at, 1]
             n_rows, n_columns = samples.n_bins[j], samples.n_bins[k]
             pass_over(samples, motion, j, k, room)
             motion.cut[0] = 0  # nothing is left to change
-            a, b, _ = best_cut(room, n_rows, n_columns, rule.l2, candidates[at])
+            a, b, scores[at] = best_cut(room, n_rows, n_columns, rule.l2, candidates[at])
             sum_quadrants(room, n_rows, n_columns, a, b)
             found = decide(room, rule, tables, motion)
             if found < 0:
@@ -157,15 +149,8 @@ def pair_kernels(loss_pass: Any, set_factors: Any) -> PairKernels:
                     for output in range(motion.votes.shape[1]):
                         votes[at, region, output] = motion.votes[region, output]
             at += 1
-        pass_over(samples, motion, -1, -1, room)
+        if motion.cut[0] > 0:
+            pass_over(samples, motion, -1, -1, room)
         return at
 
-    @kernel("void(PairSamples, Motion, PairRoom, int64[:, ::1], float64, float64[::1])")
-    def score(samples, motion, room, pairs, l2, found):  # type: ignore[no-untyped-def]
-        """Set the score of each pair's best cut."""
-        for at in range(len(pairs)):
-            j, k = pairs[at, 0], pairs[at, 1]
-            pass_over(samples, motion, j, k, room)
-            _, _, found[at] = best_cut(room, samples.n_bins[j], samples.n_bins[k], l2, pairs[:0])
-
-    return PairKernels(take_turns, pass_over, score)
+    return take_turns
