@@ -168,7 +168,7 @@ WRONG: list[tuple[str, str, list[Any], str]] = [
     ("pairs", "model.pairs", [3, []], "pairs: "),
     ("pairs", "model.moved", [[], None], "zip | NoneType"),
     ("pairs", "seen.0.weights", ["AAAA", 7, "é"], "pairs: "),
-    ("pairs", "seen.0.bags", [ABSENT], "pairs: it lacks 'bags'"),
+    ("pairs", "seen.0.steps", [ABSENT, "AAAA"], "pairs: it lacks 'bags' | pairs: "),
     ("pairs", "seen", [[], ABSENT], "seen"),
 ]  # fmt: skip
 
