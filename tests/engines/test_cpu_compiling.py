@@ -65,9 +65,9 @@ def test_what_one_function_makes_for_several_losses_has_names_of_its_own():
     one load both."""
     compiling.load()
     losses = (amounts, odds, probabilities, residuals)
-    made = [own for loss in losses for own in loss.KERNELS]
+    made = [loss.take_turns for loss in losses]
     names = [own.py_func.__qualname__ for own in made]
-    assert len(set(names)) == len(names) > len(losses)
+    assert len(set(names)) == len(losses)
     for name, own in zip(names, made, strict=True):
         (version,) = own.overloads.values()
         assert name in version.fndesc.unique_name

@@ -53,7 +53,7 @@ from gpustump.engines.cpu.split.candidate_splits import best_candidate, cuts_of
 from gpustump.engines.cpu.split.category_sets import NO_SETS, best_set, column_of, mark_set, sets_of
 from gpustump.engines.cpu.split.cut_scores import constant_key, key_of
 from gpustump.engines.cpu.split.scan import Round, ScanSearch, best_scanned
-from gpustump.engines.cpu.split.small_bins import BinSearch, Rows, look_at_columns, pack
+from gpustump.engines.cpu.split.small_bins import BinSearch, Rows, look_at_columns
 from gpustump.engines.cpu.table.sorted_table import SortedTable
 from gpustump.engines.objective import Objective
 from gpustump.engines.powers import powers
@@ -307,7 +307,6 @@ def _choose(  # type: ignore[no-untyped-def]
             directions, room[:2], room[2], 0, len(columns.order),
         )  # fmt: skip
     else:
-        pack(gradient, hessian, totals, rows)
         round_ = Round(gradient, hessian, totals, constant, kind, l2, directions)
         look_at_columns(crew, len(last), columns, rows, round_, size, last, room)
         key, feature, position = room[0]

@@ -150,10 +150,9 @@ def _this_cpu() -> list[str]:
 
 def n_kernels() -> int:
     """How many kernels all stages declare, without inner functions."""
-    of_cpu = {name: text for name, text in _sources() if name.startswith("engines/cpu/")}
-    own = sum(text.count(b"\n@kernel(") + text.count(b"\n@parallel(") for text in of_cpu.values())
-    n_files = sum(b"\nKERNELS = pair_kernels(" in text for text in of_cpu.values())
-    return own + n_files * of_cpu["engines/cpu/pairs/turns.py"].count(b"\n    @kernel(")
+    marks = b"\n@kernel(", b"\n@parallel(", b"\ntake_turns = turns_by("
+    of_cpu = (text for name, text in _sources() if name.startswith("engines/cpu/"))
+    return sum(text.count(mark) for text in of_cpu for mark in marks)
 
 
 def _beside_sources() -> Path:

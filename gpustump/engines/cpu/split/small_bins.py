@@ -20,7 +20,7 @@ import numpy as np
 from gpustump.engines.batched_rounds import DISCRETE, NEWTON, REAL
 from gpustump.engines.contract import Cut
 from gpustump.engines.cpu.loss.terms import Terms
-from gpustump.engines.cpu.runtime.compiling import Integers, group, inner, kernel
+from gpustump.engines.cpu.runtime.compiling import Integers, group, inner
 from gpustump.engines.cpu.runtime.crew import parallel
 from gpustump.engines.cpu.split.cut_scores import (
     KINDS,
@@ -49,7 +49,7 @@ from gpustump.engines.cpu.table.columns import NARROW_BINS, aligned
 from gpustump.engines.cpu.table.sorted_table import SortedTable
 from gpustump.engines.objective import Objective
 
-_ADDITIONS_AT_ONCE = 2**22
+_ADDITIONS_AT_ONCE = 2**19
 """How many additions of integers to bins are worth another thread."""
 
 _UNIT = np.float32(2.0**-62)
@@ -74,12 +74,15 @@ Singles = Annotated[np.ndarray, "float32[::1]"]
 class Rows(NamedTuple):
     """The integers of a round, sample by sample; see `sample_rows`. Empty if there are no bins.
 
+    Each piece of the columns has rows of its own, so that no thread has to fetch from another core
+    what that has just written.
+
     Attributes
     ----------
-    rows : ndarray (n_samples * width,) of int64
+    rows : ndarray (n_pieces * n_samples * width,) of int64
     total : ndarray (width,) of int64
         The sum of all rows.
-    positive : ndarray (n_samples,) of int64
+    positive : ndarray (n_pieces * n_samples,) of int64
         The positive gradient; empty with one output.
     all_positive : ndarray (positive_width,) of int64
         The sum of the positive gradients of each output; empty with one output.
@@ -94,14 +97,14 @@ class Rows(NamedTuple):
     classes: Annotated[np.ndarray, "uint16[::1]"]
 
     @classmethod
-    def empty(cls, first: np.ndarray) -> Rows:
-        """Room for rows, from the first round's gradients (n_outputs, n_samples)."""
+    def empty(cls, first: np.ndarray, n_pieces: int = 1) -> Rows:
+        """Room for them, from the first round's gradients (n_outputs, n_samples)."""
         n_outputs, n_samples = first.shape
         if n_outputs == 1:
             first = first[:, :0]
         return cls(
-            aligned(n_samples * row_width(n_outputs)), aligned(row_width(n_outputs)),
-            np.empty(first.shape[1], dtype=np.int64), aligned(positive_width(n_outputs)),
+            aligned(n_pieces * n_samples * row_width(n_outputs)), aligned(row_width(n_outputs)),
+            np.empty(n_pieces * first.shape[1], dtype=np.int64), aligned(positive_width(n_outputs)),
             (first > 0).argmax(axis=0).astype(np.uint16),
         )  # fmt: skip
 
@@ -201,11 +204,12 @@ class BinSearch:
 
     def __init__(self, table: SortedTable, objective: Objective, gradient: np.ndarray) -> None:
         self._table, self._objective = table, objective
-        self.rows = Rows.empty(gradient)
-        n_columns = len(table.columns.begin) - 1
-        least = _ADDITIONS_AT_ONCE // len(self.rows.rows)
-        self.size = max(_COLUMNS_OF_ONE, least, -(-n_columns // table.team.size))
+        n_columns, n_outputs = len(table.columns.begin) - 1, len(gradient)
+        n_additions = n_columns * gradient.shape[1] * row_width(n_outputs)
+        n_pieces = max(1, min(table.team.size, n_additions // _ADDITIONS_AT_ONCE))
+        self.size = max(_COLUMNS_OF_ONE, -(-n_columns // n_pieces))
         self.last = np.arange(0, n_columns, self.size)
+        self.rows = Rows.empty(gradient, len(self.last))
 
     def best_cut(self, terms: Terms, totals: np.ndarray) -> Cut:
         """The largest cut, from a round's terms and their sums (n_outputs, 2)."""
@@ -213,27 +217,32 @@ class BinSearch:
         l2, directions = float(objective.l2), objective.directions
         constant = constant_key(totals, kind, l2)
         round_ = Round(*terms, totals, constant, kind, l2, directions)
-        pack(*terms, totals, self.rows)
         found = np.empty((len(self.last), 3), dtype=np.int64)
         own = (self._table.columns, self.rows, round_, self.size, self.last, found)
         self._table.team.run(look_at_columns, len(found), *own)
         return best_of(found, constant, kind)
 
 
-@kernel("void(int64[:, ::1], int64[:, ::1], int64[:, ::1], Rows)")
-def pack(gradient, hessian, totals, rows):  # type: ignore[no-untyped-def]
-    """Put a round's terms into rows; `totals` (n_outputs, 2) are their sums."""
-    n_outputs = len(gradient)
+@inner("Rows(Rows, Round, int64, int64)")
+def _packed(every, round_, piece, n_pieces):  # type: ignore[no-untyped-def]
+    """Put a round's terms into the rows of a piece, and return these."""
+    n_outputs, gradient, hessian = len(round_.gradient), round_.gradient, round_.hessian
+    n_rows, n_positive = len(every.rows) // n_pieces, len(every.positive) // n_pieces
+    own = Rows(
+        every.rows[piece * n_rows : (piece + 1) * n_rows], np.empty_like(every.total),
+        every.positive[piece * n_positive : (piece + 1) * n_positive],
+        np.zeros_like(every.all_positive), every.classes,
+    )  # fmt: skip
     for k in range(n_outputs):
-        rows.total[2 * k], rows.total[2 * k + 1] = totals[k]
+        own.total[2 * k], own.total[2 * k + 1] = round_.totals[k]
     if n_outputs == 1:
         other = hessian[0] if len(hessian) > 0 else gradient[0]
-        rows.total[2] = pack_one(gradient[0], other, rows.rows)
-        return
-    pack_several(gradient, hessian, rows.classes, len(rows.total), rows.rows, rows.positive)
-    rows.all_positive[:] = 0
-    for i in range(len(rows.classes)):
-        rows.all_positive[rows.classes[i]] += rows.positive[i]
+        own.total[2] = pack_one(gradient[0], other, own.rows)
+        return own
+    pack_several(gradient, hessian, own.classes, len(own.total), own.rows, own.positive)
+    for i in range(len(own.classes)):
+        own.all_positive[own.classes[i]] += own.positive[i]
+    return own
 
 
 @inner("void(SortedColumns, Rows, Room, boolean, int64, int64)")
@@ -522,8 +531,9 @@ def best_in_bins(columns, own, room, round_, low, high):  # type: ignore[no-unty
 @parallel("void(int64, SortedColumns, Rows, Round, int64, int64[::1], int64[:, ::1])")
 def look_at_columns(piece, columns, own, round_, size, last, found):  # type: ignore[no-untyped-def]
     """Write the fields of the best split of a piece of the columns."""
-    room = _new_room(columns, own, len(round_.gradient), last[piece : piece + 1])
+    rows = _packed(own, round_, piece, len(last))
+    room = _new_room(columns, rows, len(round_.gradient), last[piece : piece + 1])
     low = piece * size
     found[piece, 0], found[piece, 1], found[piece, 2] = best_in_bins(
-        columns, own, room, round_, low, min(low + size, len(columns.begin) - 1)
+        columns, rows, room, round_, low, min(low + size, len(columns.begin) - 1)
     )
