@@ -55,7 +55,8 @@ class VoteRule(NamedTuple):
     scale : float
     doubt : float
         Bound of the error before rounding: relative for Newton votes, as of `LOG_DOUBT` for others.
-        A vote closer than that to a half, where rounding changes direction, is in doubt.
+        A vote closer than that to a half, where rounding changes direction, is in doubt. The CPU's
+        kernels then look at a Newton vote again; see `cpu.rounds.certain_votes`.
     l2 : float
     largest_step : float
         Bound of the quotient's absolute value.

@@ -123,7 +123,7 @@ class LocalJudge:
         """The score and the error of the model so far on these samples."""
         if self._on_device is not None:
             right, losses = self._on_device.sums()
-            (score,), (error,) = self.judged_by(Parts(np.asarray([[right]]), np.asarray([losses])))
+            (score,), (error,) = self._judged([right], [losses])
             return Judgement(score, error)
         scores = self._now()
         score = self._scorer(scores)
@@ -152,12 +152,18 @@ class LocalJudge:
 
     def judged_by(self, parts: Parts) -> tuple[list[float], list[float]]:
         """The scores and the errors after each of some rounds that an engine has judged."""
+        right = parts.right.sum(axis=1).tolist()  # weights are below 2**62
+        return self._judged(right, parts.losses.tolist())
+
+    def _judged(
+        self, right: Sequence[int], losses: Sequence[Sequence[int]]
+    ) -> tuple[list[float], list[float]]:
+        """The same by the weight that is classified right, and the sums of the losses."""
         scorer = self._additive
         totals = scorer.totals
-        scores = [scorer.value(losses, totals) for losses in parts.losses.tolist()]
+        scores = [scorer.value(own, totals) for own in losses]
         if isinstance(self._held_out, HeldOutTargets):
             return scores, [-score for score in scores]
-        right = parts.right.sum(axis=1).tolist()  # weights are below 2**62
         return scores, [error_of(own, self._weight) for own in right]
 
     @property

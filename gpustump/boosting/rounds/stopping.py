@@ -152,13 +152,12 @@ class EarlyStopping:
 
         Returns how many of the rounds belong to the run.
         """
-        before, best, tol = self._n_rounds, self._best_score, self._stopping.tol
+        before, tol = self._n_rounds, self._stopping.tol
         patience, least = self._stopping.patience, self._stopping.least
         for number, score in enumerate(scores, start=before + 1):
             self._n_rounds = number
-            if score > best + tol:
-                best = self._best_score = score
-                self.best_round = number
+            if score > self._best_score + tol:
+                self._best_score, self.best_round = score, number
             if patience is not None and number >= max(self.best_round + patience, least + 1):
                 break
         n_noted = self._n_rounds - before

@@ -111,8 +111,8 @@ def least_of_sorted(size: Size, threads: int, has_bins: bool) -> int:
     of_sample = 12 * n_features + _SAMPLE_BYTES + (n_outputs - 1) * _OUTPUT_BYTES
     of_feature, of_thread = 0, max(50 * min(size.n_elements, 2**17), 32 * n_samples)
     if has_bins:
-        of_sample += n_features + 16 * (n_outputs + 4)
-        rows = n_samples * (32 if n_outputs == 1 else 16 * (n_outputs + 4))
+        of_sample += n_features
+        rows = 16 * (n_outputs + 4) * n_samples
         of_feature, of_thread = 9 * _NARROW_SLOTS, max(of_thread, rows) + 2**14 * (n_outputs + 4)
     return n_samples * of_sample + n_features * of_feature + threads * of_thread + 2**20
 
