@@ -229,7 +229,7 @@ found
 # * Monotone constraints, pairs and held-out samples: their GPU kernels have been tested on CPUs
 #   only, where the same sources are compiled and run. Those for intervals have run on a GPU, but
 #   the models were compared on CPUs only. No glass box has been timed with these kernels yet.
-# * Several GPUs: on a Dask cluster each worker can use one, but not with the CUDA kernels, and this
-#   has not been run on several GPUs yet (:doc:`/cluster`).
+# * Several GPUs: on a Dask cluster each worker can use one, but this has not been run on several
+#   GPUs yet (:doc:`/cluster`).
 #
 # :doc:`/benchmarks` has all timings, :doc:`/notes` what limits them.

@@ -60,6 +60,7 @@ from gpustump.engines.cluster.bins import code_all
 from gpustump.engines.cluster.table import ClusterTable, ValueTypes
 from gpustump.engines.contract import Resources
 from gpustump.engines.cpu.runtime.host_memory import has_room
+from gpustump.engines.cuda.sorting import MOST_BINS
 from gpustump.engines.route import Route
 from gpustump.estimators.base import Data, Learnt
 from gpustump.estimators.boosters import BoostedEstimator
@@ -91,7 +92,7 @@ from gpustump.estimators.regressors import StumpBoostingRegressor
 from gpustump.estimators.targets import Offset, Quantity, TargetDomain
 from gpustump.model.ensemble import StumpEnsemble
 
-_KINDS = {"auto": "kernels", "cpu": "kernels", "cuda": "cupy"}
+_KINDS = {"auto": "kernels", "cpu": "kernels", "cuda": "cuda"}
 """The kind of shards for each device; see `engines.cluster.shards.shard_of`."""
 
 _SAMPLE_BYTES, _VALUE_BYTES = 64, 6
@@ -170,7 +171,7 @@ def fit(
     estimator : AdaBoostClassifier, LogitBoostClassifier, StumpBoostingRegressor or a glass box
         Its parameters mean what they do on one machine, with these exceptions. `weak_learner` must
         be "stump". `device` says what workers compute with: the CPU's kernels with a worker's
-        threads ("auto" and "cpu"), or the array API on CuPy, on a worker's GPU ("cuda").
+        threads ("auto" and "cpu"), or the CUDA kernels on a worker's GPU ("cuda").
         `max_memory` is what a fit may take on each worker, by default the worker's own limit;
         values that do not fit go to files in its local directory. `n_jobs` has no effect. With
         `scoring="roc_auc"`, which compares pairs of samples, the scores of all held-out samples are
@@ -500,7 +501,8 @@ class _Fit:
     def _begun(self, left_out: np.ndarray | None, settings: Settings) -> ClusterSamples:
         """Have the workers make shards of all samples but those that a bag leaves out."""
         shards, n_classes = self.shards, self.target.n_classes
-        shards.ask("take_share", ByPart() if left_out is None else ByPart.of(left_out, self.sizes))
+        own = ByPart() if left_out is None else ByPart.of(left_out, self.sizes)
+        shards.ask("take_share", own, settings.categorical)
         kept = None if left_out is None else np.flatnonzero(~left_out)
         n_samples = self.n_samples if kept is None else len(kept)
         sampled = None
@@ -510,7 +512,8 @@ class _Fit:
             chosen[rows if kept is None else kept[rows]] = True
             sampled, _ = self._rows(ByPart.of(chosen, self.sizes))
         planned = replace(settings.objective(n_classes), learner="stump")
-        bins = code_all(shards, n_samples, planned, categorical=settings.categorical)
+        most = MOST_BINS - 1 if _KINDS[self.estimator.device] == "cuda" else None
+        bins = code_all(shards, n_samples, planned, categorical=settings.categorical, max_cuts=most)
         table, held_out = ClusterTable(None, shards, bins, self.types), None
         if settings.stopping is not None:
             held_out = HeldOutUnits.of(shards, self.n_watched or self.n_samples - n_samples)

@@ -307,7 +307,7 @@ class WorkerRows:
         self._parts.clear()
         return self._trained.sizes, isinstance(self._trained.samples.values, np.memmap)
 
-    def take_share(self, left_out: Mapping[int, np.ndarray]) -> None:
+    def take_share(self, left_out: Mapping[int, np.ndarray], categorical: Sequence[int]) -> None:
         """Begin a bag: make a shard of all samples but some.
 
         The samples that are left out are watched, unless there are other rows for that.
@@ -316,6 +316,8 @@ class WorkerRows:
         ----------
         left_out : mapping from numbers of partitions to ndarray of bool
             Which of the partition's samples; those that are not named leave nothing out.
+        categorical : sequence of int
+            As for `contract.Task`.
         """
         trained = self._joined_rows
         self._shard = self._held_out = self._judge = None  # frees their memory
@@ -324,9 +326,12 @@ class WorkerRows:
         self._held_out = trained.taken(is_left_out) if watched is None else watched
         samples = trained.taken(~is_left_out).samples
         try:
-            self._shard = shard_of(samples, self._kind, self._n_threads) if len(samples) else None
-        except ImportError as error:
-            raise DeviceError(f"device='cuda' needs CuPy on every worker: {error}") from error
+            if len(samples):
+                self._shard = shard_of(samples, self._kind, self._n_threads, categorical)
+        except (ImportError, DeviceError) as error:
+            raise DeviceError(
+                f"device='cuda' needs a GPU and CuPy on every worker: {error}"
+            ) from error
 
     def rows(
         self, are_watched: bool, chosen: Mapping[int, np.ndarray] | None

@@ -13,6 +13,7 @@ import warnings
 from typing import Any
 
 import clusters
+import cuda_on_cpu
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
@@ -30,6 +31,7 @@ from clusters import (
     fitted_here,
     spread,
 )
+from cuda_on_cpu import OnCpu
 
 from gpustump import (
     AdaBoostClassifier,
@@ -42,7 +44,7 @@ from gpustump import (
     dask,
 )
 from gpustump.data import parameters
-from gpustump.engines.cluster import state
+from gpustump.engines.cluster import shards, state
 
 N = 240
 
@@ -378,11 +380,41 @@ def test_traffic_does_not_grow_with_the_rows_and_is_counted(threads, votes, monk
     assert max(said) < 5e5
 
 
+@pytest.mark.skipif(bool(cuda_on_cpu.unusable()), reason="the kernels cannot be built here")
+@pytest.mark.parametrize(
+    ("estimator", "targets", "how"),
+    [
+        (ADA(), "two", {}),
+        (NEWTON(**SHARED, categorical_features=[2]), "three", STOPPED),
+        (StumpBoostingRegressor(n_estimators=12), "squared_error", {}),
+    ],
+    ids=lambda value: type(value).__name__ if hasattr(value, "fit") else None,
+)
+def test_workers_with_gpus_train_the_same_model_by_the_cuda_kernels(
+    threads, estimator, targets, how, monkeypatch
+):
+    """Here with a stand-in for their GPUs, which runs the kernels on the CPU."""
+    there = OnCpu()
+    monkeypatch.setattr(shards, "device_named", lambda place: there)
+    asked = clone(estimator).set_params(**how)
+    here = fitted_here(asked, TABLES[targets])
+    check_equal(fitted(threads, clone(asked).set_params(device="cuda"), TABLES[targets]), here)
+    assert {"code_feature", "add_staged", "add_cells"} <= set(there.launched)
+
+
+@pytest.mark.skipif(bool(cuda_on_cpu.unusable()), reason="the kernels cannot be built here")
+def test_workers_whose_gpus_have_no_room_for_their_rows_say_so(threads, monkeypatch):
+    there = OnCpu(n_bytes=1000)
+    monkeypatch.setattr(shards, "device_named", lambda place: there)
+    with pytest.raises(DeviceError, match="cuda:0"):
+        fitted(threads, ADA(device="cuda"), TABLES["two"])
+
+
 def test_asking_for_a_gpu_without_cupy_or_an_unknown_device_is_an_error(threads):
     if importlib.util.find_spec("cupy") is not None:
         pytest.skip("CuPy is installed")
     data = TABLES["two"]
-    with pytest.raises(DeviceError, match="device='cuda' needs CuPy on every worker"):
+    with pytest.raises(DeviceError, match="device='cuda' needs a GPU and CuPy on every worker: "):
         fitted(threads, ADA(device="cuda"), data)
     with pytest.raises(ValueError, match="device must be 'auto', 'cpu' or 'cuda'; got 'tpu'"):
         fitted(threads, ADA(device="tpu"), data)

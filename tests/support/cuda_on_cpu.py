@@ -14,6 +14,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -173,6 +174,10 @@ def compiled(text: str, *options: str) -> Path:
     return library
 
 
+_ONE_LAUNCH = threading.Lock()
+"""The library has one block's shared memory."""
+
+
 class OnCpu:
     """A `CudaDevice` without a device; memory maps count as the host's memory.
 
@@ -260,7 +265,8 @@ class OnCpu:
         given = shared - of_threads * (block - n_threads)
         if kernel == "add_staged":  # these threads are one warp
             given -= layout.STAGED_BYTES * (block // layout.LANES - 1)
-        wrong = function(grid, n_threads, ctypes.c_size_t(given), pointers)
+        with _ONE_LAUNCH:
+            wrong = function(grid, n_threads, ctypes.c_size_t(given), pointers)
         assert not wrong, f"{kernel} {ENDINGS[wrong].format(shared=shared)}"
 
     def download(self, x: np.ndarray, target: np.ndarray) -> None:

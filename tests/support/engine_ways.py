@@ -291,6 +291,8 @@ def cuda_on_gpu(
     assert device is not None
     own = None if rows is None else backend.asarray(rows)
     yield "on the GPU", as_routed(CudaEngine(device), there, own, None, categorical)
+    spread = Spread(("cuda", "cuda"), max_cuts=254)
+    yield "two shards on the GPU", SpreadTable(X, rows, spread, categorical)
     yield "host table", as_routed(CudaEngine(device), X, rows, None, categorical)
     shape = (len(X) if rows is None else len(rows), X.shape[1])
     with pytest.MonkeyPatch.context() as patch:
@@ -300,8 +302,8 @@ def cuda_on_gpu(
 
 
 def spread_out(X: np.ndarray, rows: Rows, categorical: tuple[int, ...] = ()) -> Iterator[Way]:
-    """Rows spread over shards of both kinds, in bins and units of several sizes."""
-    from gpustump.engines.cluster import state, sums_source
+    """Rows spread over shards of all kinds, in bins and units of several sizes."""
+    from gpustump.engines.cluster import shards, state, sums_source
     from gpustump.engines.cpu.table import codes
 
     kernels, mixed = ("kernels",) * 3, ("kernels", "numpy", "kernels")
@@ -319,8 +321,19 @@ def spread_out(X: np.ndarray, rows: Rows, categorical: tuple[int, ...] = ()) -> 
         patch.setattr(state, "_LEAST_CODES", 0)
         patch.setattr(state, "_LARGEST_MINORITY", 1.0)
         yield way("steps followed", *kernels, max_cuts=5)
-    yield way("one row in a shard, one cut", *mixed, max_cuts=1, lone=1)
-    yield way("shared values", *mixed, shares_values=True)
+    yield way("shared values, one row in a shard", *mixed, max_cuts=1, lone=1, shares_values=True)
+    if cuda_on_cpu.unusable():
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shards, "device_named", lambda place: OnCpu())
+        yield way("on GPUs", "cuda", "cuda", "cuda", max_cuts=254)
+        patch.setattr(sums_source, "_LISTED", 3)
+        patch.setattr(sums_source, "_UNIT_BITS", 1)
+        shape = (len(X) if rows is None else len(rows), X.shape[1])
+        some = OnCpu(threads=3, n_bytes=cuda_budget(*shape, 1) * 10 // 9 + 10)
+        patch.setattr(shards, "device_named", lambda place: some)
+        kinds = ("kernels", "cuda", "numpy")
+        yield way("on one GPU with room for some orders", *kinds, max_cuts=3, lone=2)
 
 
 def no_numba() -> str | None:

@@ -13,13 +13,15 @@ from typing import Any
 import numpy as np
 from cuda_on_cpu import OnCpu
 from rounds import KINDS, Case, check_facts, facts_of, signs
+from spread_tables import Spread, SpreadTable
 
 from gpustump.boosting.held_out.judging import LocalJudge
 from gpustump.boosting.held_out.samples import HeldOut
 from gpustump.boosting.held_out.scores import scorer
 from gpustump.data.parameters import Learner
 from gpustump.engines.batched_rounds import NEWTON, NEWTON_DOUBT, VoteRule
-from gpustump.engines.contract import Beginning
+from gpustump.engines.cluster import shards
+from gpustump.engines.contract import Beginning, PreparedTable
 from gpustump.engines.cuda import device, prediction, sorting
 from gpustump.engines.cuda import pairs as pair_runs
 from gpustump.engines.cuda import table as columns
@@ -60,6 +62,9 @@ def main() -> None:
         step_table = StepTable(2, thresholds, votes[:, :n_outputs], np.ones(n_outputs))
         found = prediction.scores(X, np.full(n_outputs, 0.25), [step_table], on_cpu)
         assert (found == 0.25 + step_table.look_up(X[:, 2])).all()
+    shards.device_named = lambda place: on_cpu
+    spread = SpreadTable(X, None, Spread(("cuda", "cuda"), max_cuts=9), (3,))
+    check_every_kind(X, y, spread, n_rounds=1, categorical=(3,))
     check_judges(X, on_cpu)
     check_pairs(on_cpu, random)
     used = {"predict_float32", "predict_outputs_float32"}
@@ -68,12 +73,11 @@ def main() -> None:
     assert set(on_cpu.launched) == kernels - unused
 
 
-def check_every_kind(X: np.ndarray, y: np.ndarray, table: columns.CudaTable, **how: Any) -> None:
-    """A run with each kind of votes, and with intervals, is level with the reference."""
-    runs: list[tuple[str, Learner]] = [
-        ("discrete", "interval"),
-        *((kind, "stump") for kind in KINDS),
-    ]
+def check_every_kind(X: np.ndarray, y: np.ndarray, table: PreparedTable, **how: Any) -> None:
+    """A run with each kind of votes is level with the reference; on one device intervals, too."""
+    runs: list[tuple[str, Learner]] = [(kind, "stump") for kind in KINDS]
+    if isinstance(table, columns.CudaTable):
+        runs.append(("discrete", "interval"))
     for kind, learner in runs:
         case = Case.of(X, y, **how).voting(kind)
         objective = case.votes_of_run().objective(learner)

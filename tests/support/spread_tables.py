@@ -87,13 +87,16 @@ class SpreadTable:
     ) -> InOrder:
         """Begin a run on new shards, which take no known scores."""
         spread = self.spread
+        labels, sample_weight = arrays.to_host(labels), arrays.to_host(sample_weight)
         classes = labels
         if objective.n_outputs == 1 and not objective.is_of_quantity:
             classes = (labels > 0).astype(np.int64)
         every = zip(spread.rows(self.n_samples), spread.kinds, strict=True)
         parts = [(own, kind) for own, kind in every if len(own)]
         shards = [
-            shard_of(self.samples(own, classes, sample_weight), kind, spread.n_threads)
+            shard_of(
+                self.samples(own, classes, sample_weight), kind, spread.n_threads, self._categorical
+            )
             for own, kind in parts
         ]
         how = {"max_cuts": spread.max_cuts, "categorical": self._categorical}

@@ -1,7 +1,7 @@
 """A shard on arrays of any library: every feature is sorted, so any range of keys is a slice.
 
-It needs no compiled kernel, and runs where its arrays are: on a GPU with CuPy, on the CPU with
-NumPy. The losses are the reference's. The sums over a slice are differences of running sums, which
+It needs no compiled kernel, and runs where its arrays are: on the CPU with NumPy, on a GPU with
+CuPy. The losses are the reference's. The sums over a slice are differences of running sums, which
 take as long after any step, so all of them are added up in every round.
 """
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gpustump.engines.category_columns import CategoryColumns
-from gpustump.engines.cluster.key_ranges import KeyRanges, cells_of_terms
+from gpustump.engines.cluster.key_ranges import Asked, cells_of_terms
 from gpustump.engines.cluster.known_bins import KnownBins
 from gpustump.engines.cluster.questions import (
     NO_KEYS,
@@ -107,12 +107,9 @@ class KernelShard:
 
     def cells(self, ranges: Ranges) -> Cells:
         """The sums over the cells of ranges, from the samples of the bins they lie in."""
-        is_new = (np.diff(ranges.feature, prepend=-1) != 0) | (np.diff(ranges.bin, prepend=-1) != 0)
-        first = np.flatnonzero(is_new)
-        feature, ends = ranges.feature[first], np.append(first, len(ranges.bin))
-        members = self._known.of(feature, ranges.bin[first])
-        about = KeyRanges(ends, *ranges[2:5])
-        return cells_of_terms(members, about, ranges.size, self._loss.terms)
+        asked = Asked.of(ranges)
+        members = self._known.of(asked.feature, asked.bin)
+        return cells_of_terms(ranges, asked, members, self._loss.terms)
 
     def look(self, features: np.ndarray, ranges: Ranges) -> Looked:
         """The sums over the bins of some features, and over parts of bins."""

@@ -9,13 +9,13 @@ nothing is kept for each sample. The tables of cells are small enough for the ne
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from gpustump.engines.cluster.known_bins import Members
-from gpustump.engines.cluster.questions import NO_KEYS, Cells
+from gpustump.engines.cluster.questions import NO_KEYS, Cells, Ranges
 from gpustump.engines.cpu.loss.terms import Terms
 from gpustump.engines.cpu.runtime.compiling import Integers, group, inner, kernel
 from gpustump.engines.cpu.table.keys import KEYS
@@ -45,7 +45,7 @@ class KeyRanges(NamedTuple):
 
 
 @group
-class _Places(NamedTuple):
+class Places(NamedTuple):
     """Places for all cells that ranges may have; arrays of int64.
 
     Attributes
@@ -62,10 +62,45 @@ class _Places(NamedTuple):
     high: Integers
 
 
-def cells_of_terms(members: Members, about: KeyRanges, most: np.ndarray, terms: Terms) -> Cells:
-    """The cells of ranges, with the sums of integers; `most` (n_ranges,) of int64 is how many
-    samples each range may hold."""
-    n_planes = len(terms.gradient) * (3 if len(terms.hessian) > 0 else 2)
+class Asked(NamedTuple):
+    """The bins that ranges lie in, and the ranges of each.
+
+    Attributes
+    ----------
+    feature, bin : ndarray (n_bins,) of int64
+    ranges : KeyRanges
+    """
+
+    feature: np.ndarray
+    bin: np.ndarray
+    ranges: KeyRanges
+
+    @classmethod
+    def of(cls, ranges: Ranges) -> Asked:
+        """From a question's ranges."""
+        is_new = (np.diff(ranges.feature, prepend=-1) != 0) | (np.diff(ranges.bin, prepend=-1) != 0)
+        first = np.flatnonzero(is_new)
+        about = KeyRanges(np.append(first, len(ranges.bin)), *ranges[2:5])
+        return cls(ranges.feature[first], ranges.bin[first], about)
+
+
+def cells_of(
+    about: KeyRanges,
+    most: np.ndarray,
+    n_planes: int,
+    add: Callable[[Places, np.ndarray], None],
+) -> Cells:
+    """The cells of ranges, with the sums of integers.
+
+    Parameters
+    ----------
+    about : KeyRanges
+    most : ndarray (n_ranges,) of int64
+        How many samples each range may hold.
+    n_planes : int
+    add : callable
+        Puts samples into places, and adds their integers to sums, (n_planes, n_places) of int64.
+    """
     width = (about.high - about.low).view(np.uint64)  # perhaps beyond 2**63
     n_cells = (width >> np.maximum(about.shift, 0).view(np.uint64)).view(np.int64) + 1
     is_listed = about.shift < 0
@@ -74,12 +109,22 @@ def cells_of_terms(members: Members, about: KeyRanges, most: np.ndarray, terms: 
     n_places, base = int(ends[-1]) if len(ends) else 0, ends - room
     size, (low, high) = np.zeros(n_places, dtype=np.int64), (np.full(n_places, k) for k in NO_KEYS)
     sums = np.zeros((n_planes, n_places), dtype=np.int64)
-    _add_terms(terms, members, about, _Places(base.copy(), size, low, high), sums)
+    add(Places(base.copy(), size, low, high), sums)
     kept = np.flatnonzero(size)
     owner, low = np.searchsorted(ends, kept, side="right"), low[kept]
     number = np.where(is_listed[owner], low - about.low[owner], kept - base[owner])
     found = Cells(owner, number, size[kept], low, high[kept], np.take(sums, kept, axis=1))
     return _by_number(found) if is_listed.any() else found
+
+
+def cells_of_terms(ranges: Ranges, asked: Asked, members: Members, terms: Terms) -> Cells:
+    """The cells of ranges, from the samples of the bins that they lie in."""
+    n_planes = len(terms.gradient) * (3 if len(terms.hessian) > 0 else 2)
+
+    def add(places: Places, sums: np.ndarray) -> None:
+        _add_terms(terms, members, asked.ranges, places, sums)
+
+    return cells_of(asked.ranges, ranges.size, n_planes, add)
 
 
 def _by_number(cells: Cells) -> Cells:
@@ -147,7 +192,7 @@ def _merge(one, other, found):  # type: ignore[no-untyped-def]
     return n
 
 
-@inner("void(Array(KEY, 1, 'C'), KeyRanges, int64, _Places, int64[::1])", KEY=KEYS)
+@inner("void(Array(KEY, 1, 'C'), KeyRanges, int64, Places, int64[::1])", KEY=KEYS)
 def _place(keys, about, bin_, places, found):  # type: ignore[no-untyped-def]
     """Put samples of a bin into cells, and note each sample's place; -1 if it is in no range."""
     lows, highs, shifts, nexts = about.low, about.high, about.shift, places.next
@@ -197,7 +242,7 @@ def _add_here(gradient, hessian, samples, place, sums):  # type: ignore[no-untyp
                     into[place[i]] += own[samples[i]]
 
 
-@kernel("void(Terms, Members, KeyRanges, _Places, int64[:, ::1])", KEY=KEYS)
+@kernel("void(Terms, Members, KeyRanges, Places, int64[:, ::1])", KEY=KEYS)
 def _add_terms(terms, members, about, places, sums):  # type: ignore[no-untyped-def]
     """Put samples into cells, and add up their integers."""
     found = np.empty(_AT_ONCE, dtype=np.int64)

@@ -11,8 +11,11 @@ from typing import Any, Protocol
 
 from gpustump.engines.cluster.questions import Shard
 from gpustump.engines.cluster.samples import Samples
+from gpustump.engines.contract import Task
 from gpustump.engines.cpu.engine import CODED, KERNELS, MOST_CODED
 from gpustump.engines.cpu.loss import STAGE_OF
+from gpustump.engines.cuda.device import device_named
+from gpustump.engines.cuda.engine import CudaEngine
 
 
 class Shards(Protocol):
@@ -28,7 +31,9 @@ def answer(shard: Shard, method: str, arguments: Sequence[Any]) -> Any:
     return getattr(asked, method)(*arguments)
 
 
-def shard_of(samples: Samples, kind: str, n_threads: int = 1) -> Shard:
+def shard_of(
+    samples: Samples, kind: str, n_threads: int = 1, categorical: Sequence[int] = ()
+) -> Shard:
     """A shard of some kind.
 
     Parameters
@@ -37,9 +42,12 @@ def shard_of(samples: Samples, kind: str, n_threads: int = 1) -> Shard:
         At least one.
     kind : str
         "kernels" for the CPU's kernels, or for NumPy if these cannot be loaded here or samples are
-        too many for them; or the array library: "numpy", "cupy", "torch" and so on.
+        too many for them; "cuda" for the CUDA kernels, or for CuPy if they cannot take the samples
+        or the device; or the array library: "numpy", "cupy", "torch" and so on.
     n_threads : int
-        Threads of the kernels.
+        Threads of the CPU's kernels.
+    categorical : sequence of int
+        As for `contract.Task`.
     """
     stages = CODED.name, *dict.fromkeys(STAGE_OF.values()), "histogram.update_pass"
     has_few = len(samples.weights) < MOST_CODED
@@ -47,7 +55,13 @@ def shard_of(samples: Samples, kind: str, n_threads: int = 1) -> Shard:
         from gpustump.engines.cluster.kernel_shard import KernelShard
 
         return KernelShard(samples, n_threads)
+    if kind == "cuda" and (device := device_named("cuda")) is not None:
+        task = Task(samples.values.T, len(samples), categorical=tuple(categorical))
+        if CudaEngine.refusal(task) is None:
+            from gpustump.engines.cluster.cuda_shard import CudaShard
+
+            return CudaShard(samples, device)
     from gpustump.engines.cluster.array_shard import ArrayShard
 
-    library = "numpy" if kind == "kernels" else kind
+    library = {"kernels": "numpy", "cuda": "cupy"}.get(kind, kind)
     return ArrayShard(samples, importlib.import_module(f"array_api_compat.{library}"))

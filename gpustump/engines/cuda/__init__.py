@@ -25,7 +25,7 @@
 
 A *classic stump* has discrete votes for one output. Kernels are CUDA C++, in files beside the stage
 that launches them: `update_pass.cu`, `losses.cu`, `search.cu` for classic stumps, `intervals.cu`,
-`splits.cu` for other votes, `codes.cu`, `categories.cu`, `held_out.cu`, `pairs.cu`,
-`prediction.cu`. All include `common.cuh`.
+`splits.cu` for other votes, `cells.cu` for shards of a cluster, `codes.cu`, `categories.cu`,
+`held_out.cu`, `pairs.cu`, `prediction.cu`. All include `common.cuh`.
 CuPy is not imported before there is an array on a GPU, or a device is asked for.
 """

@@ -29,6 +29,7 @@ FOLDER = Path(__file__).resolve().parent
 KERNELS = {
     "codes": ("code_feature",),
     "categories": ("gather_categories",),
+    "cells": ("add_cells",),
     "update_pass": ("mark", "advance", "add_staged", "add_32", "add_16"),
     "losses": (
         "follow_exponential", "follow_exponentials", "follow_logistic", "follow_softmax",

@@ -134,6 +134,12 @@ SPLITS = _record(
     "most_pieces", ("l2", np.float64),
 )  # fmt: skip
 
+# Of `cells.cu`.
+CELL_SUMS = _record(
+    "bins", "ranges", "places", "integers", "n_bins", "n_ranges", "n_places", "n_samples",
+    "n_outputs", "n_kinds",
+)  # fmt: skip
+
 # Of `held_out.cu`.
 HELD_OUT = _record(
     "keys", "scores", "classes", "units", "weights", "targets", "nodes", "drops", "exponentials",

@@ -18,7 +18,6 @@ from gpustump.engines.cuda.layout import LOSS_SAMPLES, LOSSES, MOTION, MOVEMENT,
 from gpustump.engines.cuda.steps import Steps
 from gpustump.engines.cuda.table import CudaTable, Parting
 from gpustump.engines.cuda.update_pass import FirstWeights, no_sums
-from gpustump.engines.integer_weights import in_units
 from gpustump.engines.movement import UNKNOWN, Movement, movement_of
 from gpustump.engines.objective import Objective
 from gpustump.learners.hypothesis import N_REGIONS
@@ -36,8 +35,8 @@ class LossPass:
     table : CudaTable
     labels : array (n_samples,)
         -1.0 or 1.0, float64; with more outputs than one the number of the class, int64.
-    sample_weight : array (n_samples,) of float64
-        Positive.
+    units : array (n_samples,) of float64
+        Sample weights in units of the integers: whole numbers above 0.
     objective : Objective
     beginning : Beginning, optional
 
@@ -58,7 +57,7 @@ class LossPass:
         self,
         table: CudaTable,
         labels: Array,
-        sample_weight: Array,
+        units: Array,
         objective: Objective,
         beginning: Beginning | None = None,
     ) -> None:
@@ -67,7 +66,6 @@ class LossPass:
         self._table, self._device, self._objective = table, device, objective
         self._n_samples = table.n_samples
         is_exponential = objective.loss == "exponential"
-        units = in_units(device.array(sample_weight), objective.n_copies)
         labels = device.array(labels)
         if objective.is_of_quantity or n_outputs == 1:
             signs = labels.reshape(1, -1)
@@ -89,7 +87,7 @@ class LossPass:
         else:
             self._numbers = signs * (1.0 if n_outputs == 1 else 1.0 / n_outputs)
         self._units = FirstWeights.of(units)
-        del signs, units
+        del signs
         self.first_weight = self._units.total
         self._scores = xp.zeros((n_outputs, table.n_samples), dtype=np.float64)
         if beginning is not None:

@@ -90,6 +90,31 @@ def cuts_of(keys: Array, dtype: str) -> Cuts:
     )
 
 
+def cuts_after(keys: Array, largest: np.ndarray, dtype: str) -> Cuts:
+    """Cut a feature's sorted keys after these ones, (n_cuts,), into n_cuts + 1 bins.
+
+    Some may be empty: their values are those of the bin before, or minus infinity.
+    """
+    xp, device = arrays.namespace_of(keys), arrays.device_of(keys)
+    missing = arrays.missing_key(dtype)
+    n_present = int(xp.sum(xp.astype(keys != missing, xp.int64)))
+    sides = xp.asarray(largest, dtype=keys.dtype, device=device)
+    inner = arrays.to_host(xp.searchsorted(keys[:n_present], sides, side="right"))
+    ends = np.append(inner, n_present).astype(np.int64)
+    begins = np.append(0, ends[:-1])
+    low = high = np.full(len(ends), -np.inf)
+    if n_present:
+        at = xp.asarray(
+            np.concatenate([np.minimum(begins, n_present - 1), np.maximum(ends, 1) - 1]),
+            device=device,
+        )
+        found = arrays.to_host(xp.take(keys, at, axis=0))
+        low, high = np.split(arrays.floats_of(found).astype(np.float64), 2)
+        high = np.where(ends > 0, high, -np.inf)
+        low = np.where(ends > begins, low, high)
+    return Cuts(ends, low != high, low, high)
+
+
 def _spread(keys: Array) -> np.ndarray:
     """Where to cut sorted keys into at most `MOST_BINS` bins.
 

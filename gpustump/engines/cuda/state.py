@@ -22,6 +22,7 @@ from gpustump.engines.cuda.split_search import SplitSearch
 from gpustump.engines.cuda.stump_search import StumpSearch
 from gpustump.engines.cuda.table import CudaTable
 from gpustump.engines.cuda.update_pass import UpdatePass
+from gpustump.engines.integer_weights import in_units
 from gpustump.engines.objective import Objective
 from gpustump.learners.hypothesis import N_REGIONS, Partition, regions
 
@@ -52,11 +53,11 @@ class CudaState:
         self._table, self._device = table, table.device
 
         def made() -> tuple[UpdatePass | LossPass, StumpSearch | IntervalSearch | SplitSearch]:
-            if not objective.has_signs:
-                losses = LossPass(table, labels, sample_weight, objective, beginning)
-                return losses, SplitSearch(table, losses, objective)
+            units = in_units(self._device.array(sample_weight), objective.n_copies)
+            update = pass_of(table, labels, units, objective, beginning)
+            if isinstance(update, LossPass):
+                return update, SplitSearch(table, update, objective)
             search = IntervalSearch if objective.learner == "interval" else StumpSearch
-            update = UpdatePass(table, labels, sample_weight)
             return update, search(table, update, objective)
 
         with self._device.active():
@@ -99,7 +100,7 @@ class CudaState:
         known = self._search.sums_over_each(hypotheses)
         return np.asarray(
             [
-                self._added_up(hypothesis) if sums is None else sums
+                added_up(self._table, self._update, hypothesis) if sums is None else sums
                 for hypothesis, sums in zip(hypotheses, known, strict=True)
             ]
         )
@@ -108,11 +109,7 @@ class CudaState:
         """Queue everything that a step changes, and the search for the next cut."""
         self._search.found()  # the last step must be done
         with self._device.active():
-            cut = self._table.parting_of(step)
-            given = None
-            if cut is None:
-                given = self._regions(step.hypothesis).astype(np.uint8)
-            self._update.write(step, cut, given)
+            write_step(self._table, self._update, step)
             self._queue_round()
             self._search.expect()
 
@@ -124,19 +121,43 @@ class CudaState:
         self._update.queue()
         self._search.queue()
 
-    def _regions(self, hypothesis: Partition) -> Array:
-        values = self._table.source.values(hypothesis.feature)
-        return self._device.array(regions(hypothesis, values))
 
-    def _added_up(self, hypothesis: Partition) -> np.ndarray:
-        """`region_sums` from the integers of all samples."""
-        with self._device.active():
-            xp, region = self._device.xp, self._regions(hypothesis)
-            sums = [
-                xp.sum(xp.where(region == number, part, 0))
-                for integers in self._update.integers()
-                for part in integers
-                for number in range(N_REGIONS)
-            ]
-            found = np.asarray(arrays.integers(xp.stack(sums)))
-        return np.moveaxis(found.reshape(-1, 2, N_REGIONS), 2, 0)
+def pass_of(
+    table: CudaTable,
+    labels: Array,
+    units: Array,
+    objective: Objective,
+    beginning: Beginning | None = None,
+) -> UpdatePass | LossPass:
+    """The pass over the samples for an objective; see `LossPass` for the arguments."""
+    if objective.has_signs:
+        return UpdatePass(table, labels, units)
+    return LossPass(table, labels, units, objective, beginning)
+
+
+def write_step(table: CudaTable, update: UpdatePass | LossPass, step: Step) -> None:
+    """Write a step for a pass to queue. The device must have finished the last one."""
+    cut = table.parting_of(step)
+    given = None
+    if cut is None:
+        given = _regions(table, step.hypothesis).astype(np.uint8)
+    update.write(step, cut, given)
+
+
+def added_up(table: CudaTable, update: UpdatePass | LossPass, hypothesis: Partition) -> np.ndarray:
+    """The sums over a hypothesis's regions, from the integers of all samples."""
+    with table.device.active():
+        xp, region = table.device.xp, _regions(table, hypothesis)
+        sums = [
+            xp.sum(xp.where(region == number, part, 0))
+            for integers in update.integers()
+            for part in integers
+            for number in range(N_REGIONS)
+        ]
+        found = np.asarray(arrays.integers(xp.stack(sums)))
+    return np.moveaxis(found.reshape(-1, 2, N_REGIONS), 2, 0)
+
+
+def _regions(table: CudaTable, hypothesis: Partition) -> Array:
+    values = table.source.values(hypothesis.feature)
+    return table.device.array(regions(hypothesis, values))

@@ -48,6 +48,7 @@ from gpustump.engines.cuda.sorting import (
     MARK,
     NO_CUTS,
     Cuts,
+    cuts_after,
     cuts_of,
     sorted_feature,
 )
@@ -282,6 +283,7 @@ def prepare(
     resources: Resources = Resources(),  # noqa: B008, it is immutable
     objective: Objective = Objective(),  # noqa: B008
     categorical: Sequence[int] = (),
+    largest: Sequence[np.ndarray] | None = None,
 ) -> CudaTable:
     """Sort and code a table.
 
@@ -299,6 +301,8 @@ def prepare(
         The kind of search for which there must be memory.
     categorical : sequence of int, optional
         As for `contract.Task`.
+    largest : sequence of ndarray, optional
+        For each feature the keys of the largest values left of its cuts, if these are given.
 
     Raises
     ------
@@ -315,12 +319,14 @@ def prepare(
         )
         try:
             with device.active():
-                return _prepared(source, memory_use)
+                return _prepared(source, memory_use, largest)
         except OutOfDeviceMemoryError:
             n_available = n_available * 3 // 4  # other programs use the device too: try with less
 
 
-def _prepared(source: SourceTable, budget: DeviceBudget) -> CudaTable:
+def _prepared(
+    source: SourceTable, budget: DeviceBudget, largest: Sequence[np.ndarray] | None
+) -> CudaTable:
     device, n_samples = source.device, padded(source.n_samples)
     groups = groups_of(source.n_features, n_samples, _width_bits(device, n_samples, budget))
     codes: ResidentCodes | StreamedCodes
@@ -342,7 +348,7 @@ def _prepared(source: SourceTable, budget: DeviceBudget) -> CudaTable:
     found = [
         cuts
         for group in groups
-        for cuts in _coded(source, group, codes, orders, budget.staged_bytes)
+        for cuts in _coded(source, group, codes, orders, budget.staged_bytes, largest)
     ]
     orders.publish()
     bins = BinIndex.of(found, source.n_samples)
@@ -366,19 +372,26 @@ def _coded(
     codes: ResidentCodes | StreamedCodes,
     orders: Orders,
     staged_bytes: int,
+    largest: Sequence[np.ndarray] | None,
 ) -> list[Cuts]:
     """Sort a group's features, write their codes, and return the bins of each."""
     written, found = codes.group(group), []
     features = range(group.first, group.first + group.n_features)
     for feature, column in zip(features, source.columns(features, staged_bytes), strict=True):
+        dtype = arrays.dtype_name(column)
         if feature in source.categorical:
             numbers = category_numbers(column)
             write_numbers(numbers, group, feature - group.first, written)
             counts = arrays.to_host(source.device.xp.bincount(numbers, minlength=N_CODES))
-            found.append(NO_CUTS._replace(counts=counts.astype(np.int64)))
+            own = NO_CUTS
+            if largest is not None:
+                own = cuts_after(arrays.order_keys(column[:0]), largest[feature], dtype)
+            found.append(own._replace(counts=counts.astype(np.int64)))
             continue
         order, keys = sorted_feature(column)
-        cuts = cuts_of(keys, arrays.dtype_name(column))
+        cuts = (
+            cuts_of(keys, dtype) if largest is None else cuts_after(keys, largest[feature], dtype)
+        )
         write_feature(source.device, order, cuts, group, feature - group.first, written)
         orders.offer(feature, order)
         found.append(cuts)

@@ -18,7 +18,7 @@ from gpustump.engines.cuda.histograms import Histograms
 from gpustump.engines.cuda.layout import EFFECT, SAMPLES, record
 from gpustump.engines.cuda.steps import Steps
 from gpustump.engines.cuda.table import CudaTable, Parting
-from gpustump.engines.integer_weights import TOP, in_units
+from gpustump.engines.integer_weights import TOP
 from gpustump.learners.hypothesis import FIRST as FIRST_REGION
 from gpustump.learners.hypothesis import signs
 from gpustump.learners.kinds import AnyStump
@@ -35,8 +35,8 @@ class UpdatePass:
     table : CudaTable
     labels : array (n_samples,) of float64
         -1.0 or 1.0.
-    sample_weight : array (n_samples,) of float64
-        Positive.
+    units : array (n_samples,) of float64
+        Sample weights in units of the integers: whole numbers above 0.
 
     Attributes
     ----------
@@ -52,13 +52,11 @@ class UpdatePass:
         The sum of the first round's integers.
     """
 
-    def __init__(self, table: CudaTable, labels: Array, sample_weight: Array) -> None:
+    def __init__(self, table: CudaTable, labels: Array, units: Array) -> None:
         self._device = device = table.device
-        units = in_units(device.array(sample_weight))
         self.signed = units * device.array(labels)
         self._units = FirstWeights.of(units)
         self.first_weight = self._units.total
-        del units
         self._scores = device.xp.zeros(table.n_samples, dtype=np.float64)
         self._steps = Steps(table, EFFECT.itemsize // 8)
         self._effect = self._steps.words.view(EFFECT)
