@@ -92,9 +92,6 @@ from gpustump.estimators.regressors import StumpBoostingRegressor
 from gpustump.estimators.targets import Offset, Quantity, TargetDomain
 from gpustump.model.ensemble import StumpEnsemble
 
-_KINDS = {"auto": "kernels", "cpu": "kernels", "cuda": "cuda"}
-"""The kind of shards for each device; see `engines.cluster.shards.shard_of`."""
-
 _SAMPLE_BYTES, _VALUE_BYTES = 64, 6
 """About how many bytes a sample takes here while pairs are learnt, and each of its values besides
 its own bytes."""
@@ -283,8 +280,9 @@ class _Fit:
                 "weak_learner='interval' is not for clusters, which boost stumps. Take "
                 "weak_learner='stump', or fit on one machine."
             )
-        if estimator.device not in _KINDS:
+        if estimator.device not in ("auto", "cpu", "cuda"):
             raise ValueError(f"device must be 'auto', 'cpu' or 'cuda'; got {estimator.device!r}.")
+        self.device = "cuda" if estimator.device == "cuda" else "cpu"
         self.class_weight = check_class_weight(estimator.class_weight)
         self.learner = copy.copy(estimator)  # it learns the table's columns
         is_new = self.earlier is None
@@ -329,9 +327,8 @@ class _Fit:
             watched_type = _types_of(watched).coded
         self.n_watched = sum(own.n_samples for own in watched.values())
         self.shares, self.splits = self._shares(trained)
-        kind = _KINDS[self.estimator.device]
         answers = shards.ask(
-            "join", n_trained, self.types.coded, watched_type, self.n_features, kind
+            "join", n_trained, self.types.coded, watched_type, self.n_features, self.device
         )
         own = sorted((part, n) for sizes, _ in answers for part, n in sizes.items())
         self.sizes = dict(own)  # how many samples each partition has
@@ -512,7 +509,7 @@ class _Fit:
             chosen[rows if kept is None else kept[rows]] = True
             sampled, _ = self._rows(ByPart.of(chosen, self.sizes))
         planned = replace(settings.objective(n_classes), learner="stump")
-        most = MOST_BINS - 1 if _KINDS[self.estimator.device] == "cuda" else None
+        most = MOST_BINS - 1 if self.device == "cuda" else None
         bins = code_all(shards, n_samples, planned, categorical=settings.categorical, max_cuts=most)
         table, held_out = ClusterTable(None, shards, bins, self.types), None
         if settings.stopping is not None:

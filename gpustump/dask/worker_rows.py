@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpustump import arrays
-from gpustump.arrays.devices import DeviceError
 from gpustump.boosting.held_out.judging import LocalJudge
 from gpustump.boosting.held_out.samples import HeldOut, HeldOutTargets
 from gpustump.boosting.held_out.scores import scorer
@@ -111,7 +110,7 @@ class WorkerRows:
         self._is_settled = False
         self._trained: _Joined | None = None
         self._watched: _Joined | None = None
-        self._kind = "kernels"
+        self._device = "cpu"
         self._shard: Shard | None = None
         self._held_out: _Joined | None = None
         self._judge: LocalJudge | RunningScores | None = None
@@ -262,7 +261,7 @@ class WorkerRows:
         return {number: getattr(rows, name) for number, rows in own if number < n_trained}
 
     def join(
-        self, n_trained: int, dtype: str, watched_dtype: str | None, n_features: int, kind: str
+        self, n_trained: int, dtype: str, watched_dtype: str | None, n_features: int, device: str
     ) -> tuple[dict[int, int], bool]:
         """Join all partitions.
 
@@ -275,8 +274,8 @@ class WorkerRows:
             "float64". These are the rows to watch, in place of the samples that bags leave out;
             None if there are none.
         n_features : int
-        kind : str
-            Of shards; see `shard_of`.
+        device : str
+            Where shards compute; see `shard_of`.
 
         Returns
         -------
@@ -290,7 +289,7 @@ class WorkerRows:
         WorkerMemoryError
             If the worker's memory cannot hold what has to be in it.
         """
-        self._kind = kind
+        self._device = device
         trained = sorted(number for number in self._parts if number < n_trained)
         n_samples = sum(len(self._parts[own].weights) for own in trained)
         needed, limit = n_samples * (n_features * _ELEMENT_BYTES + _SAMPLE_BYTES), self._store.limit
@@ -325,13 +324,8 @@ class WorkerRows:
         watched = self._watched
         self._held_out = trained.taken(is_left_out) if watched is None else watched
         samples = trained.taken(~is_left_out).samples
-        try:
-            if len(samples):
-                self._shard = shard_of(samples, self._kind, self._n_threads, categorical)
-        except (ImportError, DeviceError) as error:
-            raise DeviceError(
-                f"device='cuda' needs a GPU and CuPy on every worker: {error}"
-            ) from error
+        if len(samples):
+            self._shard = shard_of(samples, self._device, self._n_threads, categorical)
 
     def rows(
         self, are_watched: bool, chosen: Mapping[int, np.ndarray] | None

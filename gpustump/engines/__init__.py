@@ -26,6 +26,6 @@
     threads            the threads that the CPU kernels run on
     announcements      messages on stderr
 
-Engines never import each other, except that `cluster` uses the CPU engine's search, and has shards
-that compute with each engine. All return the same integers. Nothing here knows rounds or files.
+Engines never import each other, except that `cluster` uses the CPU engine's search, and the kernels
+of both kinds. All return the same integers. Nothing here knows rounds or files.
 """

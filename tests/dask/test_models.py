@@ -414,7 +414,7 @@ def test_asking_for_a_gpu_without_cupy_or_an_unknown_device_is_an_error(threads)
     if importlib.util.find_spec("cupy") is not None:
         pytest.skip("CuPy is installed")
     data = TABLES["two"]
-    with pytest.raises(DeviceError, match="device='cuda' needs a GPU and CuPy on every worker: "):
+    with pytest.raises(DeviceError, match=r"device='cuda' cannot be used .*CuPy"):
         fitted(threads, ADA(device="cuda"), data)
     with pytest.raises(ValueError, match="device must be 'auto', 'cpu' or 'cuda'; got 'tpu'"):
         fitted(threads, ADA(device="tpu"), data)

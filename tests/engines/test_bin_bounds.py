@@ -73,7 +73,7 @@ class Watched:
         self.case, self.objective = case, case.votes_of_run().objective("stump")
         if where == "cluster":
             self.table: Any = SpreadTable(
-                case.X, case.rows, Spread(("kernels",) * 3, max_cuts=max_cuts)
+                case.X, case.rows, Spread(("cpu",) * 3, max_cuts=max_cuts)
             )
         else:
             self.table = codes.prepare(

@@ -302,38 +302,33 @@ def cuda_on_gpu(
 
 
 def spread_out(X: np.ndarray, rows: Rows, categorical: tuple[int, ...] = ()) -> Iterator[Way]:
-    """Rows spread over shards of all kinds, in bins and units of several sizes."""
+    """Rows spread over CPUs and GPUs, in bins and units of several sizes."""
     from gpustump.engines.cluster import shards, state, sums_source
     from gpustump.engines.cpu.table import codes
 
-    kernels, mixed = ("kernels",) * 3, ("kernels", "numpy", "kernels")
+    has_gpus = not cuda_on_cpu.unusable()
+    kernels, mixed = ("cpu",) * 3, ("cpu", "cuda" if has_gpus else "cpu", "cpu")
 
-    def way(name: str, *kinds: str, **how: Any) -> Way:
-        return name, SpreadTable(X, rows, Spread(kinds, **how), categorical)
+    def way(name: str, *devices: str, **how: Any) -> Way:
+        return name, SpreadTable(X, rows, Spread(devices, **how), categorical)
 
     yield way("three shards", *kernels)
     with pytest.MonkeyPatch.context() as patch:
+        if has_gpus:
+            patch.setattr(shards, "device_named", lambda place: OnCpu())
+            yield way("three GPUs", "cuda", "cuda", "cuda", max_cuts=254)
+            shape = (len(X) if rows is None else len(rows), X.shape[1])
+            small = OnCpu(threads=3, n_bytes=cuda_budget(*shape, 1) * 10 // 9 + 10)
+            patch.setattr(shards, "device_named", lambda place: small)
+        yield way("shared values, one row", *mixed, max_cuts=1, lone=1, shares_values=True)
         patch.setattr(sums_source, "_LISTED", 3)
         patch.setattr(sums_source, "_UNIT_BITS", 1)
         yield way("ranges cut in two", *mixed, max_cuts=3)
         patch.setattr(codes, "SHARD", codes.SHARD._replace(patience=0))
-        yield way("samples in order, two threads", "kernels", max_cuts=2, n_threads=2)
+        yield way("samples in order, two threads", "cpu", max_cuts=2, n_threads=2)
         patch.setattr(state, "_LEAST_CODES", 0)
         patch.setattr(state, "_LARGEST_MINORITY", 1.0)
         yield way("steps followed", *kernels, max_cuts=5)
-    yield way("shared values, one row in a shard", *mixed, max_cuts=1, lone=1, shares_values=True)
-    if cuda_on_cpu.unusable():
-        return
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shards, "device_named", lambda place: OnCpu())
-        yield way("on GPUs", "cuda", "cuda", "cuda", max_cuts=254)
-        patch.setattr(sums_source, "_LISTED", 3)
-        patch.setattr(sums_source, "_UNIT_BITS", 1)
-        shape = (len(X) if rows is None else len(rows), X.shape[1])
-        some = OnCpu(threads=3, n_bytes=cuda_budget(*shape, 1) * 10 // 9 + 10)
-        patch.setattr(shards, "device_named", lambda place: some)
-        kinds = ("kernels", "cuda", "numpy")
-        yield way("on one GPU with room for some orders", *kinds, max_cuts=3, lone=2)
 
 
 def no_numba() -> str | None:

@@ -30,8 +30,8 @@ Rows = np.ndarray | None
 class Spread:
     """How rows are spread."""
 
-    kinds: Sequence[str] = ("kernels",)
-    """What each shard is; see `shards.shard_of`. Those without rows are left out."""
+    devices: Sequence[str] = ("cpu",)
+    """Where each shard computes; see `shards.shard_of`. Those without rows are left out."""
     max_cuts: int | None = None
     n_threads: int = 1
     """Of each shard."""
@@ -42,7 +42,7 @@ class Spread:
 
     def rows(self, n_samples: int) -> list[np.ndarray]:
         """The rows of each shard, which are in no order of the table."""
-        n_shards = len(self.kinds)
+        n_shards = len(self.devices)
         owner = np.random.default_rng(n_samples).integers(0, n_shards, size=n_samples)
         if self.lone is not None:
             owner[owner == self.lone] = (self.lone + 1) % n_shards
@@ -91,13 +91,16 @@ class SpreadTable:
         classes = labels
         if objective.n_outputs == 1 and not objective.is_of_quantity:
             classes = (labels > 0).astype(np.int64)
-        every = zip(spread.rows(self.n_samples), spread.kinds, strict=True)
-        parts = [(own, kind) for own, kind in every if len(own)]
+        every = zip(spread.rows(self.n_samples), spread.devices, strict=True)
+        parts = [(own, device) for own, device in every if len(own)]
         shards = [
             shard_of(
-                self.samples(own, classes, sample_weight), kind, spread.n_threads, self._categorical
+                self.samples(own, classes, sample_weight),
+                device,
+                spread.n_threads,
+                self._categorical,
             )
-            for own, kind in parts
+            for own, device in parts
         ]
         how = {"max_cuts": spread.max_cuts, "categorical": self._categorical}
         together = Together(shards)

@@ -10,8 +10,7 @@ sums are those of one table that holds all rows:
     key_ranges    the sums over their cells
     kernel_shard  a shard that computes with the CPU's kernels
     cuda_shard    a shard that computes with the CUDA kernels
-    array_shard   a shard that computes with arrays of any library, and the reference's losses
-    shards        all shards together: how messages reach them, and of which kind they are
+    shards        all shards together: how messages reach them, and where each computes
     sums_source   all shards as one source of sums, which the CPU engine's search asks
     bins          the bins that all shards share
     table         the prepared table, as boosting uses it

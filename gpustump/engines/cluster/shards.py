@@ -1,20 +1,20 @@
-"""All shards of a table, and how messages reach them.
+"""All shards of a table, how messages reach them, and where each computes.
 
 A message is the name of a method of `questions.Shard`, or of `samples.Samples`, and its arguments.
 """
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from gpustump.arrays.devices import DeviceError
 from gpustump.engines.cluster.questions import Shard
 from gpustump.engines.cluster.samples import Samples
 from gpustump.engines.contract import Task
 from gpustump.engines.cpu.engine import CODED, KERNELS, MOST_CODED
 from gpustump.engines.cpu.loss import STAGE_OF
-from gpustump.engines.cuda.device import device_named
+from gpustump.engines.cuda.device import device_named, problem_of
 from gpustump.engines.cuda.engine import CudaEngine
 
 
@@ -32,36 +32,42 @@ def answer(shard: Shard, method: str, arguments: Sequence[Any]) -> Any:
 
 
 def shard_of(
-    samples: Samples, kind: str, n_threads: int = 1, categorical: Sequence[int] = ()
+    samples: Samples, device: str, n_threads: int = 1, categorical: Sequence[int] = ()
 ) -> Shard:
-    """A shard of some kind.
+    """A shard that computes by the CPU's kernels or by a GPU's.
 
     Parameters
     ----------
     samples : Samples
         At least one.
-    kind : str
-        "kernels" for the CPU's kernels, or for NumPy if these cannot be loaded here or samples are
-        too many for them; "cuda" for the CUDA kernels, or for CuPy if they cannot take the samples
-        or the device; or the array library: "numpy", "cupy", "torch" and so on.
+    device : str
+        "cpu" or "cuda".
     n_threads : int
         Threads of the CPU's kernels.
     categorical : sequence of int
         As for `contract.Task`.
+
+    Raises
+    ------
+    DeviceError
+        If the kernels cannot be used here, or not for these samples.
     """
-    stages = CODED.name, *dict.fromkeys(STAGE_OF.values()), "histogram.update_pass"
-    has_few = len(samples.weights) < MOST_CODED
-    if kind == "kernels" and has_few and KERNELS.load(*stages):
-        from gpustump.engines.cluster.kernel_shard import KernelShard
+    if device == "cuda":
+        from gpustump.engines.cluster.cuda_shard import CudaShard
 
-        return KernelShard(samples, n_threads)
-    if kind == "cuda" and (device := device_named("cuda")) is not None:
+        found = device_named(device)
         task = Task(samples.values.T, len(samples), categorical=tuple(categorical))
-        if CudaEngine.refusal(task) is None:
-            from gpustump.engines.cluster.cuda_shard import CudaShard
+        problem = problem_of(device) if found is None else CudaEngine.refusal(task)
+        if found is not None and problem is None:
+            return CudaShard(samples, found)
+    else:
+        stages = CODED.name, *dict.fromkeys(STAGE_OF.values()), "histogram.update_pass"
+        problem = "too many rows" if len(samples) >= MOST_CODED else None
+        if problem is None and KERNELS.load(*stages):
+            from gpustump.engines.cluster.kernel_shard import KernelShard
 
-            return CudaShard(samples, device)
-    from gpustump.engines.cluster.array_shard import ArrayShard
-
-    library = {"kernels": "numpy", "cuda": "cupy"}.get(kind, kind)
-    return ArrayShard(samples, importlib.import_module(f"array_api_compat.{library}"))
+            return KernelShard(samples, n_threads)
+        problem = problem or KERNELS.refusal(samples.values)
+    raise DeviceError(
+        f"device={device!r} cannot be used for the {len(samples)} rows of a worker: {problem}"
+    )
