@@ -278,7 +278,6 @@ def following_more(monkeypatch):
         ),
         *((kind, True, "coded", "a heavy sample") for kind in ("real", "newton")),
         *((kind, False, "cluster", "any weights") for kind in KINDS),
-        *((kind, True, "cluster", "any weights") for kind in ("discrete", "real", "newton")),
     ],
 )
 def test_no_allowed_cut_inside_a_bin_is_better_than_its_bound(kind, is_constrained, where, how):

@@ -53,21 +53,21 @@ def shard_of(
         If the kernels cannot be used here, or not for these samples.
     """
     if device == "cuda":
-        from gpustump.engines.cluster.cuda_shard import CudaShard
-
         found = device_named(device)
         task = Task(samples.values.T, len(samples), categorical=tuple(categorical))
         problem = problem_of(device) if found is None else CudaEngine.refusal(task)
         if found is not None and problem is None:
+            from gpustump.engines.cluster.cuda_shard import CudaShard
+
             return CudaShard(samples, found)
+    elif len(samples) >= MOST_CODED:
+        problem = "there are too many of them"
     else:
-        stages = CODED.name, *dict.fromkeys(STAGE_OF.values()), "histogram.update_pass"
-        problem = "too many rows" if len(samples) >= MOST_CODED else None
-        if problem is None and KERNELS.load(*stages):
+        if KERNELS.load(CODED.name, *dict.fromkeys(STAGE_OF.values()), "histogram.update_pass"):
             from gpustump.engines.cluster.kernel_shard import KernelShard
 
             return KernelShard(samples, n_threads)
-        problem = problem or KERNELS.refusal(samples.values)
+        problem = KERNELS.refusal(samples.values) or "its kernels cannot be loaded"
     raise DeviceError(
         f"device={device!r} cannot be used for the {len(samples)} rows of a worker: {problem}"
     )
