@@ -171,7 +171,7 @@ def test_nothing_is_rounded_but_what_the_contract_rounds(compiler):
         rounding[file] = {name for name in operations if not MOVING.fullmatch(name)}
         # In machine code those would be loops of compare-and-swap.
         assert not re.search(rb"(atom|red)\.shared\.add\.[us]64", ptx)
-    assert rounding["codes"] == rounding["categories"] == set()
+    assert rounding["codes"] == rounding["categories"] == rounding["cells"] == set()
     products_and_sums = {"mul.f64", "mul.rn.f64", "add.f64", "add.rn.f64", "sub.f64", "sub.rn.f64"}
     assert rounding["update_pass"] <= products_and_sums
     assert rounding["search"] == rounding["intervals"] == set()
