@@ -207,6 +207,8 @@ def fit(
         `CheckpointError`, if the file of `checkpoint` is not of such a fit, is a ValueError.
     WorkerMemoryError
         If a worker's memory is too small for its share of the table.
+    DeviceError
+        If a worker cannot use its GPU, or if that is too small.
     ClusterLostError
         If there is no worker left, or if data are lost that Dask cannot compute again; its `model`
         holds the rounds that were done.

@@ -5,7 +5,7 @@ bags read the values from one array.
 
 Values are kept feature by feature. If they would take more than half of the worker's memory, they
 go to a file in the worker's local directory, and only what is made of them stays in memory: codes
-of two bytes, classes, weights.
+of two bytes, classes, weights. (A GPU has codes of its own, and a copy of the values.)
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpustump import arrays
+from gpustump.arrays.devices import explained_errors
 from gpustump.boosting.held_out.judging import LocalJudge
 from gpustump.boosting.held_out.samples import HeldOut, HeldOutTargets
 from gpustump.boosting.held_out.scores import scorer
@@ -139,11 +140,12 @@ class WorkerRows:
 
     def call(self, method: str, arguments: Sequence[Any]) -> Any:
         """Answer a message: one of the methods below, or one for the shard."""
-        if method in OWN:
-            return getattr(self, method)(*arguments)
-        if self._shard is None:
-            return NO_SAMPLES
-        return answer(self._shard, method, arguments)
+        with explained_errors(self._device):
+            if method in OWN:
+                return getattr(self, method)(*arguments)
+            if self._shard is None:
+                return NO_SAMPLES
+            return answer(self._shard, method, arguments)
 
     def replay(self, messages: Sequence[tuple[str, Sequence[Any]]]) -> None:
         """Repeat messages that were sent before these rows were brought here."""

@@ -398,7 +398,7 @@ def test_workers_with_gpus_train_the_same_model_by_the_cuda_kernels(
 ):
     """Here with a stand-in for their GPUs, which runs the kernels on the CPU."""
     there = OnCpu()
-    monkeypatch.setattr(shards, "device_named", lambda place: there)
+    monkeypatch.setattr(shards, "usable_device", lambda place: there)
     asked = clone(estimator).set_params(**how)
     here = fitted_here(asked, TABLES[targets])
     check_equal(fitted(threads, clone(asked).set_params(device="cuda"), TABLES[targets]), here)
@@ -408,7 +408,7 @@ def test_workers_with_gpus_train_the_same_model_by_the_cuda_kernels(
 @pytest.mark.skipif(bool(cuda_on_cpu.unusable()), reason="the kernels cannot be built here")
 def test_workers_whose_gpus_have_no_room_for_their_rows_say_so(threads, monkeypatch):
     there = OnCpu(n_bytes=1000)
-    monkeypatch.setattr(shards, "device_named", lambda place: there)
+    monkeypatch.setattr(shards, "usable_device", lambda place: there)
     with pytest.raises(DeviceError, match="cuda:0"):
         fitted(threads, ADA(device="cuda"), TABLES["two"])
 

@@ -315,11 +315,11 @@ def spread_out(X: np.ndarray, rows: Rows, categorical: tuple[int, ...] = ()) -> 
     yield way("three shards", *kernels)
     with pytest.MonkeyPatch.context() as patch:
         if has_gpus:
-            patch.setattr(shards, "device_named", lambda place: OnCpu())
+            patch.setattr(shards, "usable_device", lambda place: OnCpu())
             yield way("three GPUs", "cuda", "cuda", "cuda", max_cuts=254)
             shape = (len(X) if rows is None else len(rows), X.shape[1])
             small = OnCpu(threads=3, n_bytes=cuda_budget(*shape, 1) * 10 // 9 + 10)
-            patch.setattr(shards, "device_named", lambda place: small)
+            patch.setattr(shards, "usable_device", lambda place: small)
         yield way("shared values, one row", *mixed, max_cuts=1, lone=1, shares_values=True)
         patch.setattr(sums_source, "_LISTED", 3)
         patch.setattr(sums_source, "_UNIT_BITS", 1)

@@ -63,7 +63,7 @@ def main() -> None:
         step_table = StepTable(2, thresholds, votes[:, :n_outputs], np.ones(n_outputs))
         found = prediction.scores(X, np.full(n_outputs, 0.25), [step_table], on_cpu)
         assert (found == 0.25 + step_table.look_up(X[:, 2])).all()
-    shards.device_named = lambda place: on_cpu
+    shards.usable_device = lambda place: on_cpu
     spread = SpreadTable(X, None, Spread(("cuda", "cuda"), max_cuts=9), (3,))
     kinds = ("discrete", "newton", "shared real")
     check_every_kind(X, y, spread, kinds, n_rounds=1, categorical=(3,))

@@ -2,13 +2,14 @@
 
 The host adds up the shards' sums and searches them, so of the CUDA engine's kernels those that code
 a table, follow a step and add up histograms are used, and one more that answers questions about
-parts of bins. All sums over bins are added up in every round.
+parts of bins. All sums over bins are sent in every round.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -41,12 +42,17 @@ from gpustump.engines.cuda.device import (
 )
 from gpustump.engines.cuda.layout import CELL_SUMS, N_CODES, NO_CODE, SUMS, read, record
 from gpustump.engines.cuda.losses import LossPass
+from gpustump.engines.cuda.sorting import MOST_BINS
 from gpustump.engines.cuda.state import added_up, pass_of, write_step
 from gpustump.engines.cuda.table import CudaTable
 from gpustump.engines.cuda.update_pass import UpdatePass, no_sums
 from gpustump.engines.integer_weights import scaled
 from gpustump.engines.objective import Objective
+from gpustump.engines.threads import ranges
 from gpustump.learners.hypothesis import Partition
+
+_STAGED = 2**24
+"""How many values are copied to the device at a time."""
 
 
 class CudaShard:
@@ -63,7 +69,7 @@ class CudaShard:
     _columns: CategoryColumns | None
     _places: np.ndarray  # (n_slots,) of int64: each slot among the codes of all features
     _objective: Objective
-    _pass: UpdatePass | LossPass
+    _pass: Any  # UpdatePass or LossPass; None between two runs
     _bins: np.ndarray  # (n_planes, n_slots) of int64
     _smallest: int
     _integers: Array | None  # of the present round, once they are asked for
@@ -74,10 +80,11 @@ class CudaShard:
     def code(self, cuts: list[Cuts], categorical: Sequence[int] = ()) -> Coded:
         """Sort and code all rows."""
         samples, device = self.samples, self._device
-        given, largest = samples.values_of(slice(None)), [own.keys for own in cuts]
+        largest = [own.keys for own in cuts]
+        assert max(map(len, largest)) < MOST_BINS
         try:
             with device.active():
-                X = device.array(given).T
+                X = self._values().T
         except OutOfDeviceMemoryError as error:
             raise DeviceError(
                 f"{device.name} has no room for the values of {len(samples)} rows: {error}. Take "
@@ -91,23 +98,38 @@ class CudaShard:
         size = own.bins.records["n_inside"].copy()
         has_keys = (size > 0) & ~np.isnan(own.bins.low)
         low, high = (
-            np.where(
-                has_keys, arrays.order_keys(values.astype(given.dtype)).astype(np.int64), nothing
-            )
+            np.where(has_keys, arrays.order_keys(values.astype(X.dtype)).astype(np.int64), nothing)
             for values, nothing in zip((own.bins.low, own.bins.high), NO_KEYS, strict=True)
         )
         counts = None if self._columns is None else self._columns.counts
         return Coded(size, low, high, counts, follows_steps=False)
+
+    def _values(self) -> Array:
+        """The values on the device, (n_features, n_samples), copied a part of a feature at a time:
+        of a whole array CuPy would make a copy in page-locked memory, which it keeps."""
+        samples, device = self.samples, self._device
+        dtype, n_samples = samples.values.dtype, len(samples)
+        found = device.xp.empty((len(samples.values), n_samples), dtype=dtype)
+        staged = device.pinned(min(n_samples, _STAGED) * dtype.itemsize).view(dtype)
+        for feature in range(len(found)):
+            column = samples.values_of(feature)
+            for start, end in ranges(n_samples, _STAGED):
+                here = staged[: end - start]
+                here[:] = column[start:end]
+                device.upload(here, found[feature, start:end])
+                device.waiter()()  # then the page-locked memory is free again
+        return found
 
     def begin(self, run: Run) -> Tally:
         """Begin a run."""
         labels = self.samples.labels(run.objective, run.positive)
         units = scaled(self.samples.weights, run.exponent)
         self._objective = run.objective
+        self._pass = self._integers = None  # first: both runs may not fit
 
         def made() -> UpdatePass | LossPass:
-            own = self._device.array(labels), self._device.array(units)
-            return pass_of(self._table, *own, run.objective)
+            array = self._device.array
+            return pass_of(self._table, array(labels), array(units), run.objective)
 
         self._pass = self._table.orders.making_room(made)
         with self._device.active():
@@ -193,8 +215,13 @@ class CudaShard:
 
     def _all_integers(self) -> Array:
         """Gradients and, under a loss that has them, Hessians: (n_outputs, n_kinds, n_samples)."""
-        xp, n_kinds = self._device.xp, 2 if self._objective.has_hessians else 1
-        return xp.stack([xp.stack(own[:n_kinds]) for own in self._pass.integers()])
+        objective, n_kinds = self._objective, 2 if self._objective.has_hessians else 1
+        shape = objective.n_outputs, n_kinds, self._table.n_samples
+        found = self._device.xp.empty(shape, dtype=np.int64)
+        for output, own in enumerate(self._pass.integers()):
+            for kind in range(n_kinds):
+                found[output, kind] = own[kind]
+        return found
 
     def _add_cells(self, asked: Asked, places: Places, sums: np.ndarray) -> None:
         """Put the samples of bins into places, and add up their integers."""
@@ -203,15 +230,15 @@ class CudaShard:
         offset, size = (bins.records[name][slots] for name in ("offset", "n_inside"))
         first = asked.ranges.first
         about = np.stack([asked.feature, offset, size, first[:-1], first[1:]])
-        left = size > 0
+        waiting = size > 0
         with self._device.active():
             ranges = self._device.array(np.stack([*asked.ranges[1:], places.next]))
             found = self._device.array(np.vstack([*places[1:], sums]))
             if self._integers is None:
                 self._integers = orders.making_room(self._all_integers)
-            while left.any():
-                orders.provide(np.unique(asked.feature[left]).tolist())
-                here = left & [orders.hold(feature) for feature in asked.feature.tolist()]
+            while waiting.any():
+                orders.provide(np.unique(asked.feature[waiting]).tolist())
+                here = waiting & [orders.hold(feature) for feature in asked.feature.tolist()]
                 own = np.ascontiguousarray(about[:, here])
                 own[2] = np.cumsum(own[2])
                 n = int(own[2, -1])
@@ -233,7 +260,7 @@ class CudaShard:
                     "add_cells", blocks_for(n, self._device), THREADS, cells,
                     self._table.source.record(), orders.addresses, n,
                 )  # fmt: skip
-                left &= ~here
+                waiting &= ~here
             numbers = arrays.to_host(found)
         places.size[:], places.low[:], places.high[:] = numbers[:3]
         sums[:] = numbers[3:]

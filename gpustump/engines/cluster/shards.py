@@ -14,7 +14,7 @@ from gpustump.engines.cluster.samples import Samples
 from gpustump.engines.contract import Task
 from gpustump.engines.cpu.engine import CODED, KERNELS, MOST_CODED
 from gpustump.engines.cpu.loss import STAGE_OF
-from gpustump.engines.cuda.device import device_named, problem_of
+from gpustump.engines.cuda.device import usable_device
 from gpustump.engines.cuda.engine import CudaEngine
 
 
@@ -53,15 +53,15 @@ def shard_of(
         If the kernels cannot be used here, or not for these samples.
     """
     if device == "cuda":
-        found = device_named(device)
+        found = usable_device(device)
         task = Task(samples.values.T, len(samples), categorical=tuple(categorical))
-        problem = problem_of(device) if found is None else CudaEngine.refusal(task)
-        if found is not None and problem is None:
+        problem = CudaEngine.refusal(task)
+        if problem is None:
             from gpustump.engines.cluster.cuda_shard import CudaShard
 
             return CudaShard(samples, found)
     elif len(samples) >= MOST_CODED:
-        problem = "there are too many of them"
+        problem = "they are too many; take more workers"
     else:
         if KERNELS.load(CODED.name, *dict.fromkeys(STAGE_OF.values()), "histogram.update_pass"):
             from gpustump.engines.cluster.kernel_shard import KernelShard

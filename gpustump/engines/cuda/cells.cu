@@ -18,6 +18,7 @@ struct CellSums {
 };
 
 // An integer that sorts as the value does; see `arrays.order_keys`.
+// A shard's table has all rows of the source.
 __device__ inline int64 key_at(const SourceTable& source, int64 sample, int64 feature) {
   const unsigned char* value =
       source.values + sample * source.row_stride + feature * source.column_stride;
@@ -28,7 +29,7 @@ __device__ inline int64 key_at(const SourceTable& source, int64 sample, int64 fe
   return bits >= 0 ? bits : lowest - bits;
 }
 
-// The last of some increasing numbers from `first` on that is at most `limit`; `first` if none is.
+// The index of the last of some increasing numbers that is at most `limit`; `first` if none is.
 __device__ inline int64 last_up_to(const int64* numbers, int64 first, int64 end, int64 limit) {
   while (end - first > 1) {
     int64 middle = (first + end) / 2;

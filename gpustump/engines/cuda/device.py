@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import re
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -112,10 +113,15 @@ def device_named(place: str) -> CudaDevice | None:
         return None
 
 
+def usable_device(place: str) -> CudaDevice:
+    """The same, or a DeviceError that says why the kernels cannot run there."""
+    return _device(cupy_device(place)[1])
+
+
 def problem_of(place: str) -> str | None:
     """Why the kernels cannot run on a device; None if they can."""
     try:
-        _device(cupy_device(place)[1])
+        usable_device(place)
     except DeviceError as error:
         return str(error)
     return None
@@ -190,6 +196,7 @@ class CudaDevice:
         self.most_threads: int = attributes["MaxThreadsPerBlock"]
         self.most_shared: int = attributes["MaxSharedMemoryPerBlockOptin"]
         self._kernels: dict[str, Any] = {}
+        self._compiling = threading.Lock()
         self._shared: dict[str, int] = {}
         self._file_of = {name: file for file, names in KERNELS.items() for name in names}
 
@@ -305,7 +312,9 @@ class CudaDevice:
     def _compiled(self, kernel: str) -> Any:
         """A kernel. It and the others of its file are compiled, or come from CuPy's disk cache."""
         file = self._file_of[kernel]
-        module = self.xp.RawModule(code=source(file), options=OPTIONS)
-        for name in KERNELS[file]:
-            self._kernels[name] = module.get_function(name)
+        with self._compiling:  # attributes are set once, and belong to a module
+            if kernel not in self._kernels:
+                module = self.xp.RawModule(code=source(file), options=OPTIONS)
+                for name in KERNELS[file]:
+                    self._kernels[name] = module.get_function(name)
         return self._kernels[kernel]

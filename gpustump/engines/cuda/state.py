@@ -55,6 +55,7 @@ class CudaState:
         def made() -> tuple[UpdatePass | LossPass, StumpSearch | IntervalSearch | SplitSearch]:
             units = in_units(self._device.array(sample_weight), objective.n_copies)
             update = pass_of(table, labels, units, objective, beginning)
+            del units  # before the search takes memory
             if isinstance(update, LossPass):
                 return update, SplitSearch(table, update, objective)
             search = IntervalSearch if objective.learner == "interval" else StumpSearch

@@ -302,7 +302,8 @@ def prepare(
     categorical : sequence of int, optional
         As for `contract.Task`.
     largest : sequence of ndarray, optional
-        For each feature the keys of the largest values left of its cuts, if these are given.
+        For each feature the keys of the largest values left of its cuts, at most `MOST_BINS` - 1 of
+        them; by default cuts are chosen here.
 
     Raises
     ------
