@@ -8,22 +8,20 @@ has several pieces of work.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 from cuda_on_cpu import OnCpu
 from rounds import KINDS, Case, check_facts, facts_of, signs
-from spread_tables import Spread, SpreadTable
 
+from gpustump import arrays
 from gpustump.boosting.held_out.judging import LocalJudge
 from gpustump.boosting.held_out.samples import HeldOut
 from gpustump.boosting.held_out.scores import scorer
 from gpustump.data.parameters import Learner
 from gpustump.engines.batched_rounds import NEWTON, NEWTON_DOUBT, VoteRule
-from gpustump.engines.cluster import shards
-from gpustump.engines.contract import Beginning, PreparedTable
-from gpustump.engines.cuda import device, prediction, sorting
+from gpustump.engines.contract import Beginning
+from gpustump.engines.cuda import device, layout, prediction, sorting
 from gpustump.engines.cuda import pairs as pair_runs
 from gpustump.engines.cuda import table as columns
 from gpustump.engines.cuda.pairs import CudaPairRun
@@ -63,10 +61,7 @@ def main() -> None:
         step_table = StepTable(2, thresholds, votes[:, :n_outputs], np.ones(n_outputs))
         found = prediction.scores(X, np.full(n_outputs, 0.25), [step_table], on_cpu)
         assert (found == 0.25 + step_table.look_up(X[:, 2])).all()
-    shards.usable_device = lambda place: on_cpu
-    spread = SpreadTable(X, None, Spread(("cuda", "cuda"), max_cuts=9), (3,))
-    kinds = ("discrete", "newton", "shared real")
-    check_every_kind(X, y, spread, kinds, n_rounds=1, categorical=(3,))
+    check_cells(X, table, random)
     check_judges(X, on_cpu)
     check_pairs(on_cpu, random)
     used = {"predict_float32", "predict_outputs_float32"}
@@ -75,17 +70,12 @@ def main() -> None:
     assert set(on_cpu.launched) == kernels - unused
 
 
-def check_every_kind(
-    X: np.ndarray,
-    y: np.ndarray,
-    table: PreparedTable,
-    kinds: Collection[str] = tuple(KINDS),
-    **how: Any,
-) -> None:
-    """A run with each kind of votes is level with the reference; on one device intervals, too."""
-    runs: list[tuple[str, Learner]] = [(kind, "stump") for kind in kinds]
-    if isinstance(table, columns.CudaTable):
-        runs.append(("discrete", "interval"))
+def check_every_kind(X: np.ndarray, y: np.ndarray, table: columns.CudaTable, **how: Any) -> None:
+    """A run with each kind of votes, and with intervals, is level with the reference."""
+    runs: list[tuple[str, Learner]] = [
+        ("discrete", "interval"),
+        *((kind, "stump") for kind in KINDS),
+    ]
     for kind, learner in runs:
         case = Case.of(X, y, **how).voting(kind)
         objective = case.votes_of_run().objective(learner)
@@ -94,6 +84,31 @@ def check_every_kind(
             (kind, case.with_sets(table)),
             (case.y, case.weights, objective),
         )
+
+
+def check_cells(X: np.ndarray, table: columns.CudaTable, random: np.random.Generator) -> None:
+    """The integers of a feature's samples are added up in cells, and beyond them one by one."""
+    device, keys = table.device, arrays.order_keys(X[:, 0]).astype(np.int64)
+    present = keys[~np.isnan(X[:, 0])]
+    n, low, high = len(present), int(present.min()), int(present.max()) - 1
+    integers = random.integers(-9, 9, size=(1, 1, len(X)))
+    bins = np.asarray([[0], [0], [n], [0], [2]])
+    ranges = np.asarray([[low, 0], [-1, high], [24, -1], [0, 256]])
+    places = np.zeros((5, 256 + n), dtype=np.int64)
+    places[1], places[2] = high, low
+    cells = layout.record(
+        layout.CELL_SUMS, bins=bins.ctypes.data, ranges=ranges.ctypes.data,
+        places=places.ctypes.data, integers=integers.ctypes.data, n_bins=1, n_ranges=2,
+        n_places=places.shape[1], n_samples=len(X), n_outputs=1, n_kinds=1,
+    )  # fmt: skip
+    device.launch("add_cells", 2, 3, cells, table.source.record(), table.orders.addresses, n)
+    place = np.where(keys < 0, (keys - low) >> 24, 256)
+    for at in np.unique(place):
+        own = (place == at) & (keys <= high)
+        there = places[:, at : at + 1] if at < 256 else places[:, 256 : 256 + own.sum()]
+        assert there[0].sum() == own.sum()
+        assert (there[3] - there[4]).sum() == integers[0, 0, own].sum()
+        assert (there[1].min(), there[2].max()) == (keys[own].min(), keys[own].max())
 
 
 def check_judges(X: np.ndarray, on_cpu: OnCpu) -> None:

@@ -42,7 +42,6 @@ from gpustump.engines.cuda.device import (
 )
 from gpustump.engines.cuda.layout import CELL_SUMS, N_CODES, NO_CODE, SUMS, read, record
 from gpustump.engines.cuda.losses import LossPass
-from gpustump.engines.cuda.sorting import MOST_BINS
 from gpustump.engines.cuda.state import added_up, pass_of, write_step
 from gpustump.engines.cuda.table import CudaTable
 from gpustump.engines.cuda.update_pass import UpdatePass, no_sums
@@ -81,7 +80,7 @@ class CudaShard:
         """Sort and code all rows."""
         samples, device = self.samples, self._device
         largest = [own.keys for own in cuts]
-        assert max(map(len, largest)) < MOST_BINS
+        assert max(map(len, largest)) < NO_CODE  # a byte holds the number of a bin
         try:
             with device.active():
                 X = self._values().T
