@@ -168,7 +168,10 @@ def test_unknown_categories_count_as_missing_in_rows_to_watch_and_lazily_predict
         there = dask.fit(clone(estimator), *parted(FRAME, Y), X_val=X_val, y_val=y_val)
     with pytest.warns(UserWarning, match=unseen) as wanted:
         here = fitted_here(estimator, (FRAME, Y), (other, Y[:120]))
-    assert [str(one.message) for one in told] == [str(one.message) for one in wanted]
+    said, asked = (  # an earlier fit's sockets, which Dask leaves to the collector, may warn too
+        [str(one.message) for one in own if one.category is UserWarning] for own in (told, wanted)
+    )
+    assert said == asked
     check_equal(there, here)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
