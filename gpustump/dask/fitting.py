@@ -57,10 +57,10 @@ from gpustump.data.readable import readable_bytes
 from gpustump.data.weights import PRODUCT, check_class_weight, class_factors
 from gpustump.engines.announcements import announce
 from gpustump.engines.cluster.bins import code_all
+from gpustump.engines.cluster.shards import MOST_CUTS
 from gpustump.engines.cluster.table import ClusterTable, ValueTypes
 from gpustump.engines.contract import Resources
 from gpustump.engines.cpu.runtime.host_memory import has_room
-from gpustump.engines.cuda.sorting import MOST_BINS
 from gpustump.engines.route import Route
 from gpustump.estimators.base import Data, Learnt
 from gpustump.estimators.boosters import BoostedEstimator
@@ -511,7 +511,7 @@ class _Fit:
             chosen[rows if kept is None else kept[rows]] = True
             sampled, _ = self._rows(ByPart.of(chosen, self.sizes))
         planned = replace(settings.objective(n_classes), learner="stump")
-        most = MOST_BINS - 1 if self.device == "cuda" else None
+        most = MOST_CUTS[self.device]
         bins = code_all(shards, n_samples, planned, categorical=settings.categorical, max_cuts=most)
         table, held_out = ClusterTable(None, shards, bins, self.types), None
         if settings.stopping is not None:

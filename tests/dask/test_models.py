@@ -409,7 +409,7 @@ def test_workers_with_gpus_train_the_same_model_by_the_cuda_kernels(
 def test_workers_whose_gpus_have_no_room_for_their_rows_say_so(threads, monkeypatch):
     there = OnCpu(n_bytes=1000)
     monkeypatch.setattr(shards, "usable_device", lambda place: there)
-    with pytest.raises(DeviceError, match="cuda:0"):
+    with pytest.raises(DeviceError, match="cuda:0 has too little memory"):
         fitted(threads, ADA(device="cuda"), TABLES["two"])
 
 

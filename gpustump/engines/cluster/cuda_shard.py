@@ -42,16 +42,16 @@ from gpustump.engines.cuda.device import (
 )
 from gpustump.engines.cuda.layout import CELL_SUMS, N_CODES, NO_CODE, SUMS, read, record
 from gpustump.engines.cuda.losses import LossPass
+from gpustump.engines.cuda.source_table import SourceTable
 from gpustump.engines.cuda.state import added_up, pass_of, write_step
 from gpustump.engines.cuda.table import CudaTable
 from gpustump.engines.cuda.update_pass import UpdatePass, no_sums
 from gpustump.engines.integer_weights import scaled
 from gpustump.engines.objective import Objective
-from gpustump.engines.threads import ranges
 from gpustump.learners.hypothesis import Partition
 
-_STAGED = 2**24
-"""How many values are copied to the device at a time."""
+_STAGED = 2**26
+"""Bytes of the columns that are copied to the device at a time, if it is several."""
 
 
 class CudaShard:
@@ -62,6 +62,8 @@ class CudaShard:
     samples : Samples
         At least one.
     device : CudaDevice
+    n_threads : int
+        Threads that copy values to it.
     """
 
     _table: CudaTable
@@ -69,12 +71,11 @@ class CudaShard:
     _places: np.ndarray  # (n_slots,) of int64: each slot among the codes of all features
     _objective: Objective
     _pass: Any  # UpdatePass or LossPass; None between two runs
-    _bins: np.ndarray  # (n_planes, n_slots) of int64
     _smallest: int
     _integers: Array | None  # of the present round, once they are asked for
 
-    def __init__(self, samples: Samples, device: CudaDevice) -> None:
-        self.samples, self._device = samples, device
+    def __init__(self, samples: Samples, device: CudaDevice, n_threads: int = 1) -> None:
+        self.samples, self._device, self._n_threads = samples, device, n_threads
 
     def code(self, cuts: list[Cuts], categorical: Sequence[int] = ()) -> Coded:
         """Sort and code all rows."""
@@ -104,19 +105,12 @@ class CudaShard:
         return Coded(size, low, high, counts, follows_steps=False)
 
     def _values(self) -> Array:
-        """The values on the device, (n_features, n_samples), copied a part of a feature at a time:
-        of a whole array CuPy would make a copy in page-locked memory, which it keeps."""
-        samples, device = self.samples, self._device
-        dtype, n_samples = samples.values.dtype, len(samples)
-        found = device.xp.empty((len(samples.values), n_samples), dtype=dtype)
-        staged = device.pinned(min(n_samples, _STAGED) * dtype.itemsize).view(dtype)
-        for feature in range(len(found)):
-            column = samples.values_of(feature)
-            for start, end in ranges(n_samples, _STAGED):
-                here = staged[: end - start]
-                here[:] = column[start:end]
-                device.upload(here, found[feature, start:end])
-                device.waiter()()  # then the page-locked memory is free again
+        """The values on the device, (n_features, n_samples)."""
+        values = self.samples.values
+        given = SourceTable.of(values.T, self.samples.rows, self._device, self._n_threads)
+        found = self._device.xp.empty((len(values), len(self.samples)), dtype=values.dtype)
+        for own, column in zip(found, given.columns(range(len(values)), _STAGED), strict=True):
+            own[:] = column
         return found
 
     def begin(self, run: Run) -> Tally:
@@ -155,11 +149,8 @@ class CudaShard:
         return cells_of(asked.ranges, ranges.size, n_planes, add)
 
     def look(self, features: np.ndarray, ranges: Ranges) -> Looked:
-        """The sums over the bins of some features, and over parts of bins."""
-        first, n_bins = (self._table.bins.features[name][features] for name in ("first", "n_bins"))
-        slots = [np.arange(begin, begin + n + 1) for begin, n in zip(first, n_bins, strict=True)]
-        found = np.take(self._bins, np.concatenate(slots), axis=1)
-        return found, self.cells(ranges) if len(ranges.low) else None
+        """Nobody asks: shards that do not follow steps send all sums in every round."""
+        raise NotImplementedError
 
     def region_sums(self, hypotheses: Sequence[Partition]) -> np.ndarray:
         """The sums over the regions of each of several hypotheses."""
@@ -194,14 +185,14 @@ class CudaShard:
             if objective.has_hessians:
                 is_apart = bin_planes_of(objective) == 4
                 planes += [own[1, :, 1], own[1, :, 0]] if is_apart else [both[1]]
-        self._bins = self._in_slots(np.stack(planes))
+        bins = self._in_slots(np.stack(planes))
         numbers.append(int(sums["error"]))
         categories = None
         if self._columns is not None:
             n_numbers = self._columns.n_numbers
             codes = np.append(np.arange(n_numbers - 1), NO_CODE)
             categories = np.stack(by_category)[..., codes].transpose(2, 0, 1, 3)
-        return Tally(np.asarray(numbers, dtype=np.int64), self._bins, categories)
+        return Tally(np.asarray(numbers, dtype=np.int64), bins, categories)
 
     def _in_slots(self, planes: np.ndarray) -> np.ndarray:
         """Sums by code, (n_planes, n_features, N_CODES), as those over slots. The values of

@@ -248,7 +248,7 @@ class Shard(Protocol):
     def look(self, features: np.ndarray, ranges: Ranges) -> Looked:
         """The sums over the bins of some features, and over parts of bins.
 
-        Two questions in one message.
+        Two questions in one message. Only shards that follow steps are asked.
         """
 
     def region_sums(self, hypotheses: Sequence[Partition]) -> np.ndarray:

@@ -16,6 +16,10 @@ from gpustump.engines.cpu.engine import CODED, KERNELS, MOST_CODED
 from gpustump.engines.cpu.loss import STAGE_OF
 from gpustump.engines.cuda.device import usable_device
 from gpustump.engines.cuda.engine import CudaEngine
+from gpustump.engines.cuda.sorting import MOST_BINS
+
+MOST_CUTS = {"cpu": None, "cuda": MOST_BINS - 1}
+"""The most cuts between a feature's bins that shards on a device can take; None for any number."""
 
 
 class Shards(Protocol):
@@ -43,7 +47,7 @@ def shard_of(
     device : str
         "cpu" or "cuda".
     n_threads : int
-        Threads of the CPU's kernels.
+        Threads of the CPU's kernels, or those that copy values to the GPU.
     categorical : sequence of int
         As for `contract.Task`.
 
@@ -59,7 +63,7 @@ def shard_of(
         if problem is None:
             from gpustump.engines.cluster.cuda_shard import CudaShard
 
-            return CudaShard(samples, found)
+            return CudaShard(samples, found, n_threads)
     elif len(samples) >= MOST_CODED:
         problem = "they are too many; take more workers"
     else:

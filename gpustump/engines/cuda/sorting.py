@@ -68,26 +68,14 @@ def sorted_feature(column: Array) -> tuple[Array, Array]:
 
 def cuts_of(keys: Array, dtype: str) -> Cuts:
     """Cut a feature's sorted keys, made from floats of this dtype, into bins."""
-    xp = arrays.namespace_of(keys)
-    missing = arrays.missing_key(dtype)
-    n_present = int(xp.sum(xp.astype(keys != missing, xp.int64)))
-    present = keys[:n_present]
-    if n_present == 0:
+    xp, present = arrays.namespace_of(keys), _present(keys, dtype)
+    if present.shape[0] == 0:
         return NO_CUTS
     is_last = present[1:] != present[:-1]
     n_values = 1 + int(xp.sum(xp.astype(is_last, xp.int64)))
     if n_values <= MOST_BINS:
-        inner = arrays.to_host(xp.nonzero(is_last)[0]) + 1
-    else:
-        inner = _spread(present)
-    ends = np.append(inner, n_present).astype(np.int64)
-    begins = np.append(0, ends[:-1])
-    device = arrays.device_of(keys)
-    at = xp.asarray(np.concatenate([begins, ends - 1]), device=device)
-    low, high = np.split(arrays.to_host(xp.take(present, at, axis=0)), 2)
-    return Cuts(
-        ends, low != high, *(arrays.floats_of(own).astype(np.float64) for own in (low, high))
-    )
+        return _cut(present, arrays.to_host(xp.nonzero(is_last)[0]) + 1)
+    return _cut(present, _spread(present))
 
 
 def cuts_after(keys: Array, largest: np.ndarray, dtype: str) -> Cuts:
@@ -95,20 +83,27 @@ def cuts_after(keys: Array, largest: np.ndarray, dtype: str) -> Cuts:
 
     Some may be empty: their values are those of the bin before, or minus infinity.
     """
-    xp, device = arrays.namespace_of(keys), arrays.device_of(keys)
-    missing = arrays.missing_key(dtype)
-    n_present = int(xp.sum(xp.astype(keys != missing, xp.int64)))
-    sides = xp.asarray(largest, dtype=keys.dtype, device=device)
-    inner = arrays.to_host(xp.searchsorted(keys[:n_present], sides, side="right"))
+    xp, present = arrays.namespace_of(keys), _present(keys, dtype)
+    sides = xp.asarray(largest, dtype=keys.dtype, device=arrays.device_of(keys))
+    return _cut(present, arrays.to_host(xp.searchsorted(present, sides, side="right")))
+
+
+def _present(keys: Array, dtype: str) -> Array:
+    """The sorted keys without those of missing values."""
+    xp = arrays.namespace_of(keys)
+    return keys[: int(xp.sum(xp.astype(keys != arrays.missing_key(dtype), xp.int64)))]
+
+
+def _cut(present: Array, inner: np.ndarray) -> Cuts:
+    """The bins between these sorted positions, which do not fall."""
+    n_present = present.shape[0]
     ends = np.append(inner, n_present).astype(np.int64)
     begins = np.append(0, ends[:-1])
     low = high = np.full(len(ends), -np.inf)
     if n_present:
-        at = xp.asarray(
-            np.concatenate([np.minimum(begins, n_present - 1), np.maximum(ends, 1) - 1]),
-            device=device,
-        )
-        found = arrays.to_host(xp.take(keys, at, axis=0))
+        places = np.concatenate([np.minimum(begins, n_present - 1), np.maximum(ends, 1) - 1])
+        xp, device = arrays.namespace_of(present), arrays.device_of(present)
+        found = arrays.to_host(xp.take(present, xp.asarray(places, device=device), axis=0))
         low, high = np.split(arrays.floats_of(found).astype(np.float64), 2)
         high = np.where(ends > 0, high, -np.inf)
         low = np.where(ends > begins, low, high)

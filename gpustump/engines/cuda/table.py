@@ -46,7 +46,6 @@ from gpustump.engines.cuda.layout import (
 from gpustump.engines.cuda.orders import Orders
 from gpustump.engines.cuda.sorting import (
     MARK,
-    NO_CUTS,
     Cuts,
     cuts_after,
     cuts_of,
@@ -378,21 +377,23 @@ def _coded(
     """Sort a group's features, write their codes, and return the bins of each."""
     written, found = codes.group(group), []
     features = range(group.first, group.first + group.n_features)
+
+    def cut(feature: int, keys: Array, dtype: str) -> Cuts:
+        return (
+            cuts_of(keys, dtype) if largest is None else cuts_after(keys, largest[feature], dtype)
+        )
+
     for feature, column in zip(features, source.columns(features, staged_bytes), strict=True):
         dtype = arrays.dtype_name(column)
         if feature in source.categorical:
             numbers = category_numbers(column)
             write_numbers(numbers, group, feature - group.first, written)
             counts = arrays.to_host(source.device.xp.bincount(numbers, minlength=N_CODES))
-            own = NO_CUTS
-            if largest is not None:
-                own = cuts_after(arrays.order_keys(column[:0]), largest[feature], dtype)
-            found.append(own._replace(counts=counts.astype(np.int64)))
+            nothing = cut(feature, arrays.order_keys(column[:0]), dtype)
+            found.append(nothing._replace(counts=counts.astype(np.int64)))
             continue
         order, keys = sorted_feature(column)
-        cuts = (
-            cuts_of(keys, dtype) if largest is None else cuts_after(keys, largest[feature], dtype)
-        )
+        cuts = cut(feature, keys, dtype)
         write_feature(source.device, order, cuts, group, feature - group.first, written)
         orders.offer(feature, order)
         found.append(cuts)
