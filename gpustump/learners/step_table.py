@@ -20,7 +20,10 @@ from gpustump.data.columns import ArrayColumn, AsText
 from gpustump.data.input_arrays import as_array
 from gpustump.learners.thresholds import rounded_down
 
-VOTE_UNIT = 2.0**-36
+UNIT_BITS = 36
+"""The binary places of a vote."""
+
+VOTE_UNIT = 2.0**-UNIT_BITS
 """Votes of stumps are whole multiples of this, about 1.5e-11."""
 
 VOTES_LIMIT = 2.0**17

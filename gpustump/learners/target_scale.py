@@ -16,10 +16,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.learners.step_table import VOTE_UNIT
-
-_UNIT_BITS = 36
-"""`VOTE_UNIT` is 2**-36."""
+from gpustump.learners.step_table import UNIT_BITS, VOTE_UNIT
 
 _SUM_BITS = 51
 """A step is at least 2**-51 of the largest target, so that sums of votes stay below 2**53 steps."""
@@ -54,13 +51,13 @@ class TargetScale:
         _, of_size = math.frexp(max(abs(low), abs(high)))
         step = max(of_size - _SUM_BITS, _LEAST_STEP)
         if half > 0.0:
-            step = max(step, math.frexp(half * (1 + 2.0**-20))[1] - _UNIT_BITS)
+            step = max(step, math.frexp(half * (1 + 2.0**-20))[1] - UNIT_BITS)
         return cls(step, float(round(math.ldexp(low / 2 + high / 2, -step))))
 
     @property
     def size(self) -> float:
         """What a score of 1 is in the targets' unit."""
-        return math.ldexp(1.0, self.step + _UNIT_BITS)
+        return math.ldexp(1.0, self.step + UNIT_BITS)
 
     @property
     def of_errors(self) -> float:
@@ -70,7 +67,7 @@ class TargetScale:
     @property
     def range(self) -> tuple[float, float]:
         """The least and the largest target that can be learnt."""
-        steps = 2.0**_UNIT_BITS
+        steps = 2.0**UNIT_BITS
         return (
             math.ldexp(self.centre - steps, self.step),
             math.ldexp(self.centre + steps, self.step),

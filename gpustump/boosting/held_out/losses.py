@@ -22,7 +22,6 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.boosting.held_out.samples import (
-    UNIT_BITS,
     AdditiveScorer,
     HeldOut,
     HeldOutTargets,
@@ -44,6 +43,7 @@ from gpustump.engines.batched_rounds import (
     LOW_BITS,
     ValidationLoss,
 )
+from gpustump.learners.step_table import UNIT_BITS
 
 _NO_TABLE = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), 0
 """In place of the table of logarithmic losses, for other losses."""

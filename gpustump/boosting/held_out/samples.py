@@ -23,9 +23,6 @@ from gpustump.learners.step_table import VOTE_UNIT
 if TYPE_CHECKING:
     from gpustump.engines.cpu.predict.held_out_sums import HeldOutSums
 
-UNIT_BITS = 36
-"""The binary places of a score: `VOTE_UNIT` is 2**-36."""
-
 
 def error_of(right_weight: int, weight: int) -> float:
     """The share of the weight that is classified wrongly.

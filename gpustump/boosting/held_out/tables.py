@@ -18,9 +18,9 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.boosting.held_out.samples import UNIT_BITS
 from gpustump.engines.batched_rounds import PLACE_BITS
 from gpustump.engines.held_out import LossTable
+from gpustump.learners.step_table import UNIT_BITS
 
 LOSS_BITS = 32
 """Logarithmic losses of single samples are multiples of 2**-32."""

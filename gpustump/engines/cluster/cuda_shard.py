@@ -23,7 +23,6 @@ from gpustump.engines.cluster.questions import (
     Cells,
     Coded,
     Looked,
-    Majority,
     Ranges,
     Run,
     Tally,
@@ -32,6 +31,7 @@ from gpustump.engines.cluster.questions import (
 )
 from gpustump.engines.cluster.samples import Samples
 from gpustump.engines.contract import Resources, Step
+from gpustump.engines.cpu.histogram.estimates import Move
 from gpustump.engines.cpu.table.cuts import Cuts
 from gpustump.engines.cuda import table
 from gpustump.engines.cuda.device import (
@@ -129,9 +129,9 @@ class CudaShard:
             self._pass.queue_beginning()
             return self._tally()
 
-    def advance(self, step: Step, majority: Majority | None = None) -> Tally:
+    def advance(self, step: Step, move: Move | None = None) -> Tally:
         """Follow a step."""
-        assert majority is None
+        assert move is None
         if step.cut is not None and step.cut.position is not None:
             step = replace(step, cut=None)  # its position is one among the samples of all shards
         with self._device.active():

@@ -15,7 +15,6 @@ from gpustump.engines.cluster.questions import (
     Changes,
     Coded,
     Looked,
-    Majority,
     Ranges,
     Run,
     Tally,
@@ -70,9 +69,7 @@ class KernelShard:
         self._known = KnownBins(self._table)
         self._columns = samples.categories(categorical)
         layout = self._table.layout
-        count = np.diff(layout.offset, append=0)
-        missing = layout.first + layout.n_bins
-        count[missing] = self._table.n_missing
+        count, missing = layout.counts(self._table.n_missing), layout.first + layout.n_bins
         low, high = extremes
         low[missing], high[missing] = NO_KEYS
         counts = None if self._columns is None else self._columns.counts
@@ -89,7 +86,7 @@ class KernelShard:
         self._bins.add_up()
         return self._tally(self._bin_sums())
 
-    def advance(self, step: Step, majority: Majority | None = None) -> Tally:
+    def advance(self, step: Step, move: Move | None = None) -> Tally:
         """Follow a step."""
         if step.cut is not None and step.cut.position is None:
             self._regions[:] = FIRST  # for missing values, too
@@ -98,11 +95,11 @@ class KernelShard:
         sums = self._bins.take_step(self._loss, step, self._regions)
         if sums is not None:
             self._sums = sums
-        elif majority is None:
+        elif move is None:
             self._advance_samples(step)
             self._bins.add_up()
         else:
-            return self._tally(self._changes(step, majority))
+            return self._tally(self._changes(step, move))
         return self._tally(self._bin_sums())
 
     def cells(self, ranges: Ranges) -> Cells:
@@ -138,10 +135,8 @@ class KernelShard:
             by_category = category_sums(self._columns, self._loss.terms, self._team)
         return Tally(self._sums.numbers, bins, by_category)
 
-    def _changes(self, step: Step, majority: Majority) -> Changes:
+    def _changes(self, step: Step, move: Move) -> Changes:
         """Follow a step. Returns what it adds to the sums beside what it does to the majority."""
-        factor, slope = np.asarray(majority.factor), np.asarray(majority.slope)
-        move = Move(majority.region, majority.shift, factor, slope, np.zeros_like(slope))
         nothing = np.zeros_like(self._bins.sums)
         changes = self._bins.changes(
             lambda: self._advance_samples(step), self._regions, move, nothing

@@ -16,6 +16,7 @@ import numpy as np
 
 from gpustump.engines.cluster.samples import Samples
 from gpustump.engines.contract import Step
+from gpustump.engines.cpu.histogram.estimates import Move
 from gpustump.engines.cpu.table.cuts import Cuts
 from gpustump.engines.objective import Objective
 from gpustump.learners.hypothesis import Partition
@@ -105,21 +106,6 @@ class Coded(NamedTuple):
     high: np.ndarray
     categories: np.ndarray | None
     follows_steps: bool
-
-
-class Majority(NamedTuple):
-    """What a step does to the sums over its largest region, in plain numbers: `estimates.Move`.
-
-    Attributes
-    ----------
-    region, shift : int
-    factor, slope : tuple (2 * n_outputs,) of float
-    """
-
-    region: int
-    shift: int
-    factor: tuple[float, ...]
-    slope: tuple[float, ...]
 
 
 class Changes(NamedTuple):
@@ -239,7 +225,7 @@ class Shard(Protocol):
     def begin(self, run: Run) -> Tally:
         """Begin a run."""
 
-    def advance(self, step: Step, majority: Majority | None = None) -> Tally:
+    def advance(self, step: Step, move: Move | None = None) -> Tally:
         """Follow a step of the run; by what it does to the majority, tell changes and not sums."""
 
     def cells(self, ranges: Ranges) -> Cells:

@@ -18,7 +18,7 @@ import numpy as np
 
 from gpustump.engines.category_columns import CategoryColumns, joined_sums
 from gpustump.engines.cluster.bins import CommonBins
-from gpustump.engines.cluster.questions import Changes, Majority, Run, Tally, unfolded
+from gpustump.engines.cluster.questions import Changes, Run, Tally, unfolded
 from gpustump.engines.cluster.sums_source import ClusterSums
 from gpustump.engines.cluster.table import ClusterTable
 from gpustump.engines.contract import Beginning, Cut, Step, Totals, split_at
@@ -135,7 +135,7 @@ class ClusterState:
 
     def advance(self, step: Step) -> None:
         """Add a step's votes to the scores, and multiply weights or odds by its factors."""
-        majority = None
+        told: Move | None = None
         self._bins.expect_nothing()
         known = self._split.follow(step)
         if known is not None and not self._run.objective.is_of_quantity:
@@ -144,11 +144,9 @@ class ClusterState:
             pays = is_minority_small and self._codes_of_shard >= _LEAST_CODES
             follows = pays and self._table.bins.follow_steps
             self._bins.expect(move, follows=follows)
-            if follows:
-                factor, slope = tuple(move.factor.tolist()), tuple(move.slope.tolist())
-                majority = Majority(move.majority, move.shift, factor, slope)
+            told = move if follows else None
         self._found = None
-        self._take(self._shards.ask("advance", step, majority))
+        self._take(self._shards.ask("advance", step, told))
 
     def _take(self, tallies: list[Tally]) -> None:
         """Add up the shards' sums of a round."""
@@ -176,8 +174,7 @@ class _Bins:
     def __init__(self, bins: CommonBins, source: ClusterSums) -> None:
         self._common, self._source = bins, source
         layout = bins.layout
-        self._n_inside = np.diff(layout.offset, append=0)
-        self._n_inside[layout.first + layout.n_bins] = bins.n_missing
+        self._n_inside = layout.counts(bins.n_missing)
         self._feature = layout.feature_of(np.arange(len(self._n_inside)))
         self._expected: Expected | None = None
 

@@ -26,7 +26,7 @@ from gpustump.engines.cpu.histogram.histograms import (
     fill_slots,
     slot_sums,
 )
-from gpustump.engines.cpu.loss.loss import Loss, LossByOutput
+from gpustump.engines.cpu.loss.loss import Loss
 from gpustump.engines.cpu.loss.terms import SampleSums, Terms
 from gpustump.engines.cpu.table.codes import CodedTable
 from gpustump.engines.cpu.table.columns import Histograms
@@ -122,7 +122,7 @@ class BinSums(HistogramSums):
 
     def __init__(self, table: CodedTable, terms: Terms, objective: Objective) -> None:
         super().__init__(table, objective)
-        self._terms, self._n_inside = terms, samples_of_slots(table)
+        self._terms, self._n_inside = terms, table.layout.counts(table.n_missing)
         outputs = range(0, 2 * objective.n_outputs, 2)
         width = 2 if objective.has_hessians else 1
         # For each plane of `slices`, the histograms' plane, and which of the integers added there.
@@ -174,7 +174,6 @@ class BinSums(HistogramSums):
         from gpustump.engines.cpu.histogram.update_pass import update
 
         self._is_behind = True
-        assert isinstance(loss, LossByOutput)
         return update(loss, step, regions, self._table.columns, self._histograms)
 
     def follow(self, advance: Callable[[], None], regions: np.ndarray, move: Move) -> None:
@@ -225,11 +224,3 @@ class BinSums(HistogramSums):
         advance()
         for output, changes in enumerate(self._changes):
             team.run(list_changes, n_pieces, terms, move, output, changes)
-
-
-def samples_of_slots(table: CodedTable) -> np.ndarray:
-    """How many samples each slot holds, those of missing values included."""
-    layout = table.layout
-    counts = np.diff(layout.offset, append=0)
-    counts[layout.first + layout.n_bins] = table.n_missing
-    return counts

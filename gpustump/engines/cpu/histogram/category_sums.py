@@ -39,12 +39,7 @@ def _add(piece, all_numbers, gradient, hessian, size, at_once, all_sums):  # typ
         low, high = part * size, min((part + 1) * size, len(numbers))
         for output in range(len(gradient)):
             own, gradients, hessians = gradient[output], sums[output, 0], sums[output, 1]
-            if len(hessian) == 0:
-                for i in range(low, high):
-                    gradients[numbers[i]] += own[i]
-                    hessians[numbers[i]] += abs(own[i])
-            else:
-                other = hessian[output]
-                for i in range(low, high):
-                    gradients[numbers[i]] += own[i]
-                    hessians[numbers[i]] += other[i]
+            other = hessian[output] if len(hessian) > 0 else own
+            for i in range(low, high):
+                gradients[numbers[i]] += own[i]
+                hessians[numbers[i]] += abs(other[i])

@@ -41,10 +41,7 @@ from gpustump.engines.cpu.table.codes import CodedTable
 from gpustump.engines.integer_weights import TOP
 from gpustump.engines.objective import Objective
 from gpustump.learners.hypothesis import N_REGIONS
-from gpustump.learners.step_table import VOTE_UNIT
-
-_UNIT_BITS = 36
-"""`VOTE_UNIT` is 2**-36."""
+from gpustump.learners.step_table import UNIT_BITS, VOTE_UNIT
 
 _AT_ONCE = 8192
 """How many samples' regions are read at once."""
@@ -75,7 +72,7 @@ class ResidualSums(BinSums):
     def __init__(self, table: CodedTable, loss: Loss, objective: Objective) -> None:
         super().__init__(table, loss.terms, objective)
         unit = int(loss.units[0])
-        self._stays_exact = len(loss.units) == 1 and unit % 2**_UNIT_BITS == 0
+        self._stays_exact = len(loss.units) == 1 and unit % 2**UNIT_BITS == 0
         self.spread = np.zeros(self.sums.shape[1])
 
     def take_step(self, loss: Loss, step: Step, regions: np.ndarray) -> SampleSums:
@@ -214,7 +211,7 @@ def _move(  # type: ignore[no-untyped-def]
             moved = grown * max(0.0, 1.0 - grown / room) + fallen * max(0.0, 1.0 - fallen / room)
             at_most = _most_of(float(hessian), squares, inside[s])
             if stays_exact:
-                lost = (hessian >> _UNIT_BITS) * units
+                lost = (hessian >> UNIT_BITS) * units
             else:
                 lost = np.int64(np.rint(float(hessian) * vote))
                 rounding = at_most + abs(vote) * float(hessian) + grown + fallen

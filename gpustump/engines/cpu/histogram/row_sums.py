@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpustump.engines.cpu.histogram.bin_sums import HistogramSums, samples_of_slots
+from gpustump.engines.cpu.histogram.bin_sums import HistogramSums
 from gpustump.engines.cpu.histogram.histograms import (  # noqa: F401  # a signature names Lanes
     Lanes,
     TeamHistograms,
@@ -92,7 +92,7 @@ class RowSums(HistogramSums):
         self._most = self._weights_of_classes()
         # An output's first plane says how far P - N may be off, its third one all Hessians.
         by_plane = (HALF_UNITS[0], 0.0, HALF_UNITS[1], 0.0)
-        self._error_of_words = np.multiply.outer(by_plane, samples_of_slots(table))
+        self._error_of_words = np.multiply.outer(by_plane, table.layout.counts(table.n_missing))
         self._renewed: set[int] = set()
 
     def _weights_of_classes(self) -> np.ndarray:

@@ -21,7 +21,7 @@ from gpustump.engines.cpu.histogram.histograms import (  # noqa: F401  # a signa
     nothing_listed,
 )
 from gpustump.engines.cpu.loss.exponential_loss import advance
-from gpustump.engines.cpu.loss.loss import LossByOutput
+from gpustump.engines.cpu.loss.loss import Loss
 from gpustump.engines.cpu.loss.terms import SampleSums
 from gpustump.engines.cpu.runtime.compiling import inner
 from gpustump.engines.cpu.runtime.crew import parallel
@@ -29,7 +29,7 @@ from gpustump.engines.cpu.table.columns import Columns, Histograms
 
 
 def update(
-    loss: LossByOutput,
+    loss: Loss,
     step: Step,
     regions: np.ndarray,
     columns: Columns,
@@ -39,7 +39,7 @@ def update(
 
     Parameters
     ----------
-    loss : LossByOutput
+    loss : Loss
         The exponential loss of one output.
     step : Step
     regions : ndarray (n_samples,) of uint8

@@ -15,7 +15,7 @@ from gpustump.engines.integer_weights import FLOOR
 
 
 class ExponentialLoss(LossByOutput):
-    """The weights of a run.
+    """The weights of a run, which are its `numbers`.
 
     Parameters
     ----------
@@ -28,20 +28,15 @@ class ExponentialLoss(LossByOutput):
 
     def __init__(self, labels: np.ndarray, units: np.ndarray, n_outputs: int) -> None:
         super().__init__(labels, units, n_outputs, has_hessians=False)
-        self._weights = np.tile(units, (n_outputs, 1))
-
-    @property
-    def numbers(self) -> np.ndarray:
-        """The weights; see `Loss`."""
-        return self._weights
+        self.numbers = np.tile(units, (n_outputs, 1))
 
     @property
     def weights(self) -> np.ndarray:
         """(n_samples,), or (n_samples, n_outputs) for more outputs than one."""
-        return by_sample(self._weights)
+        return by_sample(self.numbers)
 
     def _updating(self, *, moves: bool) -> tuple[Callable[..., None], tuple[Any, ...]]:
-        return _advance, (self._weights, self.scores, self.terms.gradient, self.units)
+        return _advance, (self.numbers, self.scores, self.terms.gradient, self.units)
 
 
 @inner("UniTuple(int64, 2)(float64[::1], int64[::1], uint8[::1], float64[:, :])")

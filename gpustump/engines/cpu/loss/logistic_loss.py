@@ -16,7 +16,7 @@ from gpustump.engines.integer_weights import FLOOR
 
 
 class LogisticLoss(LossByOutput):
-    """The odds of a run.
+    """The odds of a run, which are its `numbers`.
 
     Parameters
     ----------
@@ -28,22 +28,18 @@ class LogisticLoss(LossByOutput):
 
     def __init__(self, labels: np.ndarray, units: np.ndarray) -> None:
         super().__init__(labels, units, 1, has_hessians=True)
-        self._odds = np.ones(len(labels))
-
-    @property
-    def numbers(self) -> np.ndarray:
-        """The odds; see `Loss`."""
-        return self._odds.reshape(1, -1)
+        self.numbers = np.ones((1, len(labels)))
 
     @property
     def weights(self) -> np.ndarray:
         """weight * w * (1 - w), (n_samples,), where w is the probability of the wrong label."""
-        below = self._odds + 1.0
-        found: np.ndarray = self.units * (self._odds / below) * (1.0 / below)
+        odds = self.numbers[0]
+        below = odds + 1.0
+        found: np.ndarray = self.units * (odds / below) * (1.0 / below)
         return found
 
     def _updating(self, *, moves: bool) -> tuple[Callable[..., None], tuple[Any, ...]]:
-        return _advance, (self._odds, self.scores, *self.terms, self.units)
+        return advance, (self.numbers[0], self.scores, *self.terms, self.units)
 
 
 @inner("void(float64[::1], int64[::1], uint8[::1], float64[:, :])")
@@ -61,37 +57,26 @@ def _multiply(odds, gradient, regions, factors):  # type: ignore[no-untyped-def]
         odds[i] = own if own > FLOOR else FLOOR
 
 
-@inner(
-    "void(float64[::1], float64[:, ::1], int64[:, ::1], int64[:, ::1], float64[::1], uint8[::1],"
-    " float64[:, ::1], float64[:, :, ::1], int64, int64[::1])"
-)
-def advance(  # type: ignore[no-untyped-def]
-    odds, scores, gradient, hessian, units, regions, votes, factors, low, sums
-):
-    """Update the samples from `low` on whose regions are given, and add up their `sums`."""
-    room = repeated(units)
-    for at in range(0, len(regions), CHUNK):
-        here = regions[at : at + CHUNK]
-        start, end = low + at, low + at + len(here)
-        of_chunk = units_of_chunk(units, room, start, end)
-        _multiply(odds[start:end], gradient[0][start:end], here, factors[:, 0])
-        total, size = integers_of_odds(
-            odds[start:end], of_chunk, gradient[0][start:end], hessian[0][start:end]
-        )
-        sums[0] += total
-        sums[1] += size
-        sums[2] += add_votes(scores, gradient, here, votes, of_chunk, start, end)
-
-
 @parallel(
     "void(int64, float64[::1], float64[:, ::1], int64[:, ::1], int64[:, ::1], float64[::1],"
     " uint8[::1], float64[:, ::1], float64[:, :, ::1], int64, int64[:, ::1])"
 )
-def _advance(piece, odds, scores, gradient, hessian, units, regions, votes, factors, size, sums):  # type: ignore[no-untyped-def]
+def advance(  # type: ignore[no-untyped-def]
+    piece, odds, scores, gradient, hessian, units, regions, votes, factors, size, all_sums
+):
     """Update a piece of the samples; see `Loss._updating`.
 
     The arguments are plain arrays, as Numba takes microseconds to find the type of a group.
     """
-    low = piece * size
-    here = regions[low : low + size]
-    advance(odds, scores, gradient, hessian, units, here, votes, factors, low, sums[piece])
+    room, sums = repeated(units), all_sums[piece]
+    for start in range(piece * size, min((piece + 1) * size, len(regions)), CHUNK):
+        end = min(start + CHUNK, (piece + 1) * size, len(regions))
+        here = regions[start:end]
+        of_chunk = units_of_chunk(units, room, start, end)
+        _multiply(odds[start:end], gradient[0][start:end], here, factors[:, 0])
+        total, weight = integers_of_odds(
+            odds[start:end], of_chunk, gradient[0][start:end], hessian[0][start:end]
+        )
+        sums[0] += total
+        sums[1] += weight
+        sums[2] += add_votes(scores, gradient, here, votes, of_chunk, start, end)

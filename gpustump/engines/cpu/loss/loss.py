@@ -41,7 +41,15 @@ class Loss(ABC):
     units : ndarray (n_samples,) or (1,) of float64
         One number if all samples have the same.
     scores : ndarray (n_outputs, n_samples) of float64
+    numbers : ndarray (n_outputs, n_samples) of float64
+        The loss's own numbers, which a step changes.
+    terms : Terms
+        The integers of this round, after `begin` has computed them. Kernels overwrite these arrays
+        in every round.
     """
+
+    numbers: np.ndarray
+    terms: Terms
 
     def __init__(self, units: np.ndarray, n_outputs: int) -> None:
         differ = bool(units.min() < units.max())
@@ -52,18 +60,8 @@ class Loss(ABC):
 
     @property
     @abstractmethod
-    def terms(self) -> Terms:
-        """The integers of this round, after `begin` has computed them."""
-
-    @property
-    @abstractmethod
     def weights(self) -> np.ndarray:
         """Float64 (n_samples,), or (n_samples, n_outputs); see `engines.contract.State`."""
-
-    @property
-    @abstractmethod
-    def numbers(self) -> np.ndarray:
-        """The loss's own numbers, which a step changes: (n_outputs, n_samples) of float64."""
 
     def start_from(self, beginning: Beginning) -> None:
         """Let the samples start from known scores, before `begin`."""
@@ -143,12 +141,7 @@ class LossByOutput(Loss):
         for output, own in enumerate(gradient):
             own[:] = labels if n_outputs == 1 else np.where(labels == output, 1, -1)
         hessian_shape = gradient.shape if has_hessians else (0, 0)
-        self._terms = Terms(gradient, np.empty(hessian_shape, dtype=np.int64))
-
-    @property
-    def terms(self) -> Terms:
-        """See `Loss`; kernels overwrite these arrays in every round."""
-        return self._terms
+        self.terms = Terms(gradient, np.empty(hessian_shape, dtype=np.int64))
 
 
 def by_sample(numbers: np.ndarray) -> np.ndarray:

@@ -29,6 +29,8 @@ class RatioLoss(Loss):
 
     Attributes
     ----------
+    numbers : ndarray (2, n_samples) of float64
+        The amounts that move, and those that stay.
     sign : int
         1 for Poisson loss, -1 for gamma loss.
     """
@@ -38,28 +40,17 @@ class RatioLoss(Loss):
         self.sign = 1 if is_poisson else -1
         weighted = units * targets
         amounts = (units, np.rint(weighted)) if is_poisson else (weighted, units)
-        self._amounts = np.stack(amounts)
-        gradient, hessian = np.empty((2, 1, len(units)), dtype=np.int64)
-        self._terms = Terms(gradient, hessian)
-
-    @property
-    def terms(self) -> Terms:
-        """See `Loss`."""
-        return self._terms
-
-    @property
-    def numbers(self) -> np.ndarray:
-        """The amounts that move, and those that stay, (2, n_samples)."""
-        return self._amounts
+        self.numbers = np.stack(amounts)
+        self.terms = Terms(*np.empty((2, 1, len(units)), dtype=np.int64))
 
     @property
     def weights(self) -> np.ndarray:
         """The sum of both amounts, (n_samples,)."""
-        found: np.ndarray = self._amounts[1] + self._amounts[0]
+        found: np.ndarray = self.numbers[1] + self.numbers[0]
         return found
 
     def _updating(self, *, moves: bool) -> tuple[Callable[..., None], tuple[Any, ...]]:
-        return _advance, (self._amounts, self.scores, *self.terms, self.sign)
+        return advance, (self.numbers, self.scores, *self.terms, self.sign)
 
 
 @inner(
@@ -91,32 +82,19 @@ def _multiply(moving, fixed, scores, gradient, hessian, sign, regions, votes, fa
     return total, size, error
 
 
-@inner(
-    "void(float64[:, ::1], float64[:, ::1], int64[:, ::1], int64[:, ::1], int64, uint8[::1],"
-    " float64[:, ::1], float64[:, :, ::1], int64, int64[::1])"
+@parallel(
+    "void(int64, float64[:, ::1], float64[:, ::1], int64[:, ::1], int64[:, ::1], int64,"
+    " uint8[::1], float64[:, ::1], float64[:, :, ::1], int64, int64[:, ::1])"
 )
-def advance(  # type: ignore[no-untyped-def]
-    amounts, scores, gradient, hessian, sign, regions, votes, factors, low, sums
-):
-    """Update the samples from `low` on whose regions are given, and add up their `sums`."""
+def advance(piece, amounts, scores, gradient, hessian, sign, regions, votes, factors, size, sums):  # type: ignore[no-untyped-def]
+    """Update a piece of the samples; see `Loss._updating`."""
     own = factors[:, 0, 0 if sign > 0 else 1]
-    for at in range(0, len(regions), CHUNK):
-        here = regions[at : at + CHUNK]
-        start, end = low + at, low + at + len(here)
+    for start in range(piece * size, min((piece + 1) * size, len(regions)), CHUNK):
+        end = min(start + CHUNK, (piece + 1) * size, len(regions))
+        here = regions[start:end]
         found = _multiply(
             amounts[0, start:end], amounts[1, start:end], scores[0, start:end],
             gradient[0, start:end], hessian[0, start:end], sign, here, votes[:, 0], own,
         )  # fmt: skip
         for k in range(3):
-            sums[k] += found[k]
-
-
-@parallel(
-    "void(int64, float64[:, ::1], float64[:, ::1], int64[:, ::1], int64[:, ::1], int64,"
-    " uint8[::1], float64[:, ::1], float64[:, :, ::1], int64, int64[:, ::1])"
-)
-def _advance(piece, amounts, scores, gradient, hessian, sign, regions, votes, factors, size, sums):  # type: ignore[no-untyped-def]
-    """Update a piece of the samples; see `Loss._updating`."""
-    low = piece * size
-    here = regions[low : low + size]
-    advance(amounts, scores, gradient, hessian, sign, here, votes, factors, low, sums[piece])
+            sums[piece, k] += found[k]

@@ -16,7 +16,7 @@ from gpustump.engines.integer_weights import FLOOR, LEAST_PRODUCT
 
 
 class SoftmaxLoss(LossByOutput):
-    """The probabilities of a run.
+    """The probabilities of a run, which are its `numbers`.
 
     Parameters
     ----------
@@ -29,21 +29,16 @@ class SoftmaxLoss(LossByOutput):
 
     def __init__(self, labels: np.ndarray, units: np.ndarray, n_outputs: int) -> None:
         super().__init__(labels, units, n_outputs, has_hessians=True)
-        self._probabilities = np.full((n_outputs, len(labels)), 1.0 / n_outputs)
-
-    @property
-    def numbers(self) -> np.ndarray:
-        """The probabilities; see `Loss`."""
-        return self._probabilities
+        self.numbers = np.full((n_outputs, len(labels)), 1.0 / n_outputs)
 
     @property
     def weights(self) -> np.ndarray:
         """weight * p * (1 - p), (n_samples, n_outputs)."""
-        own = self._probabilities
+        own = self.numbers
         return by_sample(self.units * own * (1.0 - own))
 
     def _updating(self, *, moves: bool) -> tuple[Callable[..., None], tuple[Any, ...]]:
-        return _advance, (moves, self._probabilities, self.scores, *self.terms, self.units)
+        return advance, (moves, self.numbers, self.scores, *self.terms, self.units)
 
 
 @inner("void(float64[::1], uint8[::1], float64[:], float64[::1])")
@@ -74,44 +69,31 @@ def _multiply(probabilities, regions, factors, start, end):  # type: ignore[no-u
         _divide(probabilities[output][start:end], total)
 
 
-@inner(
-    "void(float64[:, ::1], float64[:, ::1], int64[:, ::1], int64[:, ::1], float64[::1],"
-    " uint8[::1], float64[:, ::1], float64[:, :, ::1], int64, int64[::1], boolean)"
-)
-def advance(  # type: ignore[no-untyped-def]
-    probabilities, scores, gradient, hessian, units, regions, votes, factors, low, sums, moves
-):
-    """Update the samples from `low` on whose regions are given, and add up their `sums`."""
-    room = repeated(units)
-    for at in range(0, len(regions), CHUNK):
-        here = regions[at : at + CHUNK]
-        start, end = low + at, low + at + len(here)
-        of_chunk = units_of_chunk(units, room, start, end)
-        if moves:
-            _multiply(probabilities, here, factors, start, end)
-        for output in range(len(probabilities)):
-            total, size = integers_of_probabilities(
-                probabilities[output][start:end],
-                of_chunk,
-                gradient[output][start:end],
-                hessian[output][start:end],
-            )
-            sums[2 * output] += total
-            sums[2 * output + 1] += size
-        sums[-1] += add_votes(scores, gradient, here, votes, of_chunk, start, end)
-
-
 @parallel(
     "void(int64, boolean, float64[:, ::1], float64[:, ::1], int64[:, ::1], int64[:, ::1],"
     " float64[::1], uint8[::1], float64[:, ::1], float64[:, :, ::1], int64, int64[:, ::1])"
 )
-def _advance(  # type: ignore[no-untyped-def]
-    piece, moves, own, scores, gradient, hessian, units, regions, votes, factors, size, sums
+def advance(  # type: ignore[no-untyped-def]
+    piece, moves, own, scores, gradient, hessian, units, regions, votes, factors, size, all_sums
 ):
     """Update a piece of the samples; see `Loss._updating`.
 
     The arguments are plain arrays, as Numba takes microseconds to find the type of a group.
     """
-    low = piece * size
-    here = regions[low : low + size]
-    advance(own, scores, gradient, hessian, units, here, votes, factors, low, sums[piece], moves)
+    room, sums = repeated(units), all_sums[piece]
+    for start in range(piece * size, min((piece + 1) * size, len(regions)), CHUNK):
+        end = min(start + CHUNK, (piece + 1) * size, len(regions))
+        here = regions[start:end]
+        of_chunk = units_of_chunk(units, room, start, end)
+        if moves:
+            _multiply(own, here, factors, start, end)
+        for output in range(len(own)):
+            total, weight = integers_of_probabilities(
+                own[output][start:end],
+                of_chunk,
+                gradient[output][start:end],
+                hessian[output][start:end],
+            )
+            sums[2 * output] += total
+            sums[2 * output + 1] += weight
+        sums[-1] += add_votes(scores, gradient, here, votes, of_chunk, start, end)

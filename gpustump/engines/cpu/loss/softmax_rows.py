@@ -75,7 +75,7 @@ class Tile(NamedTuple):
 
 
 class SoftmaxRowsLoss(Loss):
-    """The probabilities of a run.
+    """The probabilities of a run, which are its `numbers`.
 
     Parameters
     ----------
@@ -97,9 +97,10 @@ class SoftmaxRowsLoss(Loss):
         probabilities[:] = 1.0 / n_outputs
         classes = labels.astype(np.uint32)
         self.rows = SoftmaxRows(n_outputs, width, probabilities, self.units, classes)
+        self.numbers = probabilities.reshape(-1, width)[:, :n_outputs].T
 
     @property
-    def terms(self) -> Terms:
+    def terms(self) -> Terms:  # type: ignore[override]
         """The integers of this round, computed when they are asked for."""
         shape = (self.rows.n_outputs, self.rows.n_samples)
         terms = Terms(np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.int64))
@@ -112,12 +113,6 @@ class SoftmaxRowsLoss(Loss):
         own = self.numbers.T
         found: np.ndarray = self.units[:, np.newaxis] * own * (1.0 - own)
         return found
-
-    @property
-    def numbers(self) -> np.ndarray:
-        """The probabilities; see `Loss`."""
-        own = self.rows
-        return own.probabilities.reshape(own.n_samples, own.width)[:, : own.n_outputs].T
 
     def _updating(self, *, moves: bool) -> tuple[Callable[..., None], tuple[Any, ...]]:
         return _advance, (moves, self.rows, self.scores)

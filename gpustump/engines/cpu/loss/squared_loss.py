@@ -15,7 +15,7 @@ from gpustump.engines.cpu.runtime.crew import parallel
 
 
 class SquaredLoss(Loss):
-    """The residuals of a run.
+    """The residuals of a run, which are its `numbers`.
 
     Parameters
     ----------
@@ -27,28 +27,18 @@ class SquaredLoss(Loss):
 
     def __init__(self, targets: np.ndarray, units: np.ndarray) -> None:
         super().__init__(units, 1)
-        self._residuals = np.array(targets, dtype=np.float64)
-        hessian = units.astype(np.int64).reshape(1, -1)
-        self._terms = Terms(np.empty_like(hessian), hessian)
-
-    @property
-    def terms(self) -> Terms:
-        """See `Loss`; the Hessians are the weights, in all rounds."""
-        return self._terms
-
-    @property
-    def numbers(self) -> np.ndarray:
-        """The residuals, (1, n_samples)."""
-        return self._residuals.reshape(1, -1)
+        self.numbers = np.array([targets], dtype=np.float64)
+        hessian = units.astype(np.int64).reshape(1, -1)  # the weights, in all rounds
+        self.terms = Terms(np.empty_like(hessian), hessian)
 
     @property
     def weights(self) -> np.ndarray:
         """The weights in units of the integers, (n_samples,)."""
-        found: np.ndarray = self._terms.hessian[0].astype(np.float64)
+        found: np.ndarray = self.terms.hessian[0].astype(np.float64)
         return found
 
     def _updating(self, *, moves: bool) -> tuple[Callable[..., None], tuple[Any, ...]]:
-        return _advance, (self._residuals, *self._terms, self.units)
+        return _advance, (self.numbers[0], *self.terms, self.units)
 
 
 @inner("UniTuple(int64, 3)(float64[::1], float64[::1], uint8[::1], float64[:], int64[::1])")

@@ -72,33 +72,17 @@ def region_sums(terms: Terms, regions: np.ndarray, team: Team) -> np.ndarray:
     """
     n_pieces, size = team.pieces(len(regions), _SAMPLES_AT_ONCE)
     sums = np.zeros((n_pieces, N_REGIONS, len(terms.gradient), 2), dtype=np.int64)
-    team.run(_sum_regions, n_pieces, *terms, regions, size, sums)
+    team.run(sum_regions, n_pieces, *terms, regions, size, sums)
     found: np.ndarray = sums.sum(axis=0)
     return found
 
 
-@inner("UniTuple(int64, 6)(int64[::1], uint8[::1])")
-def _sums_of_one(gradient, regions):  # type: ignore[no-untyped-def]
-    """For each region the sum of the integers, and that of their absolute values."""
-    a0, b0, a1, b1, a2, b2 = 0, 0, 0, 0, 0, 0
-    for i in range(len(gradient)):
-        region, own = regions[i], gradient[i]
-        size = abs(own)
-        a0 += own if region == 0 else 0
-        b0 += size if region == 0 else 0
-        a1 += own if region == 1 else 0
-        b1 += size if region == 1 else 0
-        a2 += own if region == 2 else 0
-        b2 += size if region == 2 else 0
-    return a0, b0, a1, b1, a2, b2
-
-
 @inner("UniTuple(int64, 6)(int64[::1], int64[::1], uint8[::1])")
-def _sums_of_two(gradient, hessian, regions):  # type: ignore[no-untyped-def]
-    """For each region the sums of both integers."""
+def _sums_of_one(gradient, hessian, regions):  # type: ignore[no-untyped-def]
+    """For each region the sum of the gradients, and that of the absolute values of `hessian`."""
     a0, b0, a1, b1, a2, b2 = 0, 0, 0, 0, 0, 0
     for i in range(len(gradient)):
-        region, own, size = regions[i], gradient[i], hessian[i]
+        region, own, size = regions[i], gradient[i], abs(hessian[i])
         a0 += own if region == 0 else 0
         b0 += size if region == 0 else 0
         a1 += own if region == 1 else 0
@@ -106,22 +90,15 @@ def _sums_of_two(gradient, hessian, regions):  # type: ignore[no-untyped-def]
         a2 += own if region == 2 else 0
         b2 += size if region == 2 else 0
     return a0, b0, a1, b1, a2, b2
-
-
-@inner("void(int64[:, ::1], int64[:, ::1], uint8[::1], int64, int64, int64[:, :, ::1])")
-def sum_regions(gradient, hessian, regions, low, high, sums):  # type: ignore[no-untyped-def]
-    """Add up samples `low` to `high`."""
-    for output in range(len(gradient)):
-        own = gradient[output]
-        if len(hessian) == 0:
-            found = _sums_of_one(own[low:high], regions[low:high])
-        else:
-            found = _sums_of_two(own[low:high], hessian[output][low:high], regions[low:high])
-        for place in range(6):
-            sums[place >> 1, output, place & 1] += found[place]
 
 
 @parallel("void(int64, int64[:, ::1], int64[:, ::1], uint8[::1], int64, int64[:, :, :, ::1])")
-def _sum_regions(piece, gradient, hessian, regions, size, sums):  # type: ignore[no-untyped-def]
-    low = piece * size
-    sum_regions(gradient, hessian, regions, low, min(low + size, len(regions)), sums[piece])
+def sum_regions(piece, gradient, hessian, regions, size, sums):  # type: ignore[no-untyped-def]
+    """Add up a piece of the samples, whose Hessians are the gradients' sizes if there are none."""
+    here = slice(piece * size, (piece + 1) * size)
+    for output in range(len(gradient)):
+        own = gradient[output][here]
+        other = hessian[output][here] if len(hessian) > 0 else own
+        found = _sums_of_one(own, other, regions[here])
+        for place in range(6):
+            sums[piece, place >> 1, output, place & 1] += found[place]

@@ -27,16 +27,13 @@ from gpustump.engines.batched_rounds import (
 from gpustump.engines.cpu.runtime.compiling import Integers, group, inner
 from gpustump.engines.cpu.runtime.crew import parallel
 from gpustump.engines.threads import Team, threads_of
-from gpustump.learners.step_table import VOTE_UNIT
+from gpustump.learners.step_table import UNIT_BITS, VOTE_UNIT
 
 _PIECE = 2**14
 """Fewer samples than this are not worth another thread."""
 
 _LOSS_BITS = 32
 """Losses are multiples of 2**-32, those of the table and those that are added up."""
-
-_UNIT_BITS = 36
-"""`VOTE_UNIT` is 2**-36."""
 
 _TILE = 256
 """Samples whose intermediate numbers stay in the nearest cache."""
@@ -70,26 +67,26 @@ class HeldOutSums:
 
     def right_weights(self, scores: np.ndarray) -> list[int]:
         """For each class the integer weight of its samples that are classified right."""
-        return self._added_up(_add_right, scores, self._n_classes, self._units)
+        return self._added_up(add_right, scores, self._n_classes, self._units)
 
     def logistic(
         self, scores: np.ndarray, weights: np.ndarray, table: _Table, bits: int
     ) -> list[int]:
         """For each output the sum of the weighted logistic losses."""
         rest = weights, LossTable(*table), bits
-        return self._added_up(_add_logistic, scores, _n_outputs(scores), *rest)
+        return self._added_up(add_logistic, scores, _n_outputs(scores), *rest)
 
     def softmax(
         self, scores: np.ndarray, weights: np.ndarray, table: _Table, bits: int
     ) -> list[int]:
         """The sum of the weighted losses of the softmax, as its only item."""
-        return self._added_up(_add_shares, scores, 1, weights, LossTable(*table), bits, False)
+        return self._added_up(add_shares, scores, 1, weights, LossTable(*table), bits, False)
 
     def logistic_shares(
         self, scores: np.ndarray, weights: np.ndarray, table: _Table, bits: int
     ) -> list[int]:
         """The same with the class's share of the logistic probabilities of all classes."""
-        return self._added_up(_add_shares, scores, 1, weights, LossTable(*table), bits, True)
+        return self._added_up(add_shares, scores, 1, weights, LossTable(*table), bits, True)
 
     def _added_up(
         self, kernel: Callable[..., None], scores: np.ndarray, n_sums: int, *rest: Any
@@ -107,9 +104,11 @@ def _n_outputs(scores: np.ndarray) -> int:
     return 1 if scores.ndim == 1 else int(scores.shape[1])
 
 
-@inner("void(float64[:, ::1], int64[::1], int64[::1], int64[::1], int64, int64)")
-def add_right(scores, classes, units, sums, low, high):  # type: ignore[no-untyped-def]
-    tile, labels, own = scores[low:high], classes[low:high], units[low:high]
+@parallel("void(int64, float64[:, ::1], int64[::1], int64[::1], int64, int64[:, ::1])")
+def add_right(piece, scores, classes, units, size, all_sums):  # type: ignore[no-untyped-def]
+    """Add up, by class, the units of a piece of the samples that are classified right."""
+    low, sums = piece * size, all_sums[piece]
+    tile, labels, own = scores[low : low + size], classes[low : low + size], units[low : low + size]
     if scores.shape[1] == 1:
         right, positive = 0, 0
         for i in range(len(tile)):
@@ -180,12 +179,12 @@ def add_squared(scores, targets, weights, sums):  # type: ignore[no-untyped-def]
 @inner("float64(int64, float64[::1])")
 def _exponential(falling, table):  # type: ignore[no-untyped-def]
     """exp(-x) for x = falling * VOTE_UNIT, as `boosting.held_out.losses` defines it."""
-    limit = LARGEST_EXPONENT << _UNIT_BITS
+    limit = LARGEST_EXPONENT << UNIT_BITS
     place = np.uint64(max(-limit, min(limit, falling)) + limit)
-    found = table[place >> np.uint64(_UNIT_BITS)]
+    found = table[place >> np.uint64(UNIT_BITS)]
     mask, start = np.uint64((1 << PLACE_BITS) - 1), np.uint64(2 * LARGEST_EXPONENT + 1)
     for number in range(1, 4):
-        found *= table[start + ((place >> np.uint64(_UNIT_BITS - number * PLACE_BITS)) & mask)]
+        found *= table[start + ((place >> np.uint64(UNIT_BITS - number * PLACE_BITS)) & mask)]
         start += np.uint64(1 << PLACE_BITS)
     return found
 
@@ -207,15 +206,20 @@ def add_ratio(scores, moving, fixed, table, most, sign, sums):  # type: ignore[n
 
 
 _ADD_LOSSES = (
-    "void(float64[:, ::1], int64[::1], float64[::1], LossTable, int64, int64[::1], int64, int64)"
+    "void(int64, float64[:, ::1], int64[::1], float64[::1], LossTable, int64, int64, int64[:, ::1])"
 )
 
 
-@inner(_ADD_LOSSES)
-def add_logistic(scores, classes, weights, table, bits, sums, low, high):  # type: ignore[no-untyped-def]
+@parallel(_ADD_LOSSES)
+def add_logistic(piece, scores, classes, weights, table, bits, size, sums):  # type: ignore[no-untyped-def]
+    """Add up, by output, the weighted logistic losses of a piece of the samples."""
     nodes, drops, node_bits = table
-    step_bits, n_outputs = np.uint64(bits - node_bits), scores.shape[1]
-    tile, labels, by = scores[low:high], classes[low:high], weights[low:high]
+    step_bits, n_outputs, low = np.uint64(bits - node_bits), scores.shape[1], piece * size
+    tile, labels, by = (
+        scores[low : low + size],
+        classes[low : low + size],
+        weights[low : low + size],
+    )
     for output in range(n_outputs):
         positive = 1 if n_outputs == 1 else output
         total = 0
@@ -223,18 +227,19 @@ def add_logistic(scores, classes, weights, table, bits, sums, low, high):  # typ
             units = _in_units(tile[i, output])
             margin = units if labels[i] == positive else -units
             total += _weighted(by[i], _loss(margin, nodes, drops, step_bits, bits))
-        sums[output] += total
+        sums[piece, output] += total
 
 
-@inner(_ADD_LOSSES.replace("LossTable, int64,", "LossTable, int64, boolean,"))
-def add_shares(scores, classes, weights, table, bits, of_logistic, sums, low, high):  # type: ignore[no-untyped-def]
+@parallel(_ADD_LOSSES.replace("LossTable, int64,", "LossTable, int64, boolean,"))
+def add_shares(piece, scores, classes, weights, table, bits, of_logistic, size, sums):  # type: ignore[no-untyped-def]
     """Add -ln of the class's share of exp(x) over all outputs: x is the score, or the logarithm of
     its logistic function."""
     nodes, drops, node_bits = table
     log_bits = _LOSS_BITS if of_logistic else bits
     step_bits, step_bits_of_logs = np.uint64(bits - node_bits), np.uint64(log_bits - node_bits)
     of_tile = np.zeros((2, _TILE), dtype=np.int64)
-    for start in range(low, high, _TILE):
+    high = min((piece + 1) * size, len(scores))
+    for start in range(piece * size, high, _TILE):
         end = min(start + _TILE, high)
         tile, labels, by = scores[start:end], classes[start:end], weights[start:end]
         logs, own = of_tile[0, : end - start], of_tile[1, : end - start]
@@ -249,29 +254,4 @@ def add_shares(scores, classes, weights, table, bits, of_logistic, sums, low, hi
         total = 0
         for i in range(len(tile)):
             total += _weighted(by[i], (logs[i] - own[i]) >> (log_bits - _LOSS_BITS))
-        sums[0] += total
-
-
-@parallel("void(int64, float64[:, ::1], int64[::1], int64[::1], int64, int64[:, ::1])")
-def _add_right(piece, scores, classes, units, size, sums):  # type: ignore[no-untyped-def]
-    low = piece * size
-    add_right(scores, classes, units, sums[piece], low, min(low + size, len(scores)))
-
-
-_ADD_PIECES = (
-    "void(int64, float64[:, ::1], int64[::1], float64[::1], LossTable, int64, int64, int64[:, ::1])"
-)
-
-
-@parallel(_ADD_PIECES)
-def _add_logistic(piece, scores, classes, weights, table, bits, size, sums):  # type: ignore[no-untyped-def]
-    low = piece * size
-    high = min(low + size, len(scores))
-    add_logistic(scores, classes, weights, table, bits, sums[piece], low, high)
-
-
-@parallel(_ADD_PIECES.replace("LossTable, int64,", "LossTable, int64, boolean,"))
-def _add_shares(piece, scores, classes, weights, table, bits, of_logistic, size, sums):  # type: ignore[no-untyped-def]
-    low = piece * size
-    high = min(low + size, len(scores))
-    add_shares(scores, classes, weights, table, bits, of_logistic, sums[piece], low, high)
+        sums[piece, 0] += total

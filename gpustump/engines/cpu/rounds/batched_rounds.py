@@ -31,12 +31,10 @@ from gpustump.engines.batched_rounds import (
 from gpustump.engines.category_search import Categories
 from gpustump.engines.cpu.loss.exponential_loss import advance as advance_weights
 from gpustump.engines.cpu.loss.logistic_loss import advance as advance_odds
-from gpustump.engines.cpu.loss.loss import Loss, LossByOutput
-from gpustump.engines.cpu.loss.ratio_loss import RatioLoss
+from gpustump.engines.cpu.loss.loss import Loss
 from gpustump.engines.cpu.loss.ratio_loss import advance as advance_amounts
 from gpustump.engines.cpu.loss.regions import mark_by_position
 from gpustump.engines.cpu.loss.softmax_loss import advance as advance_probabilities
-from gpustump.engines.cpu.loss.squared_loss import SquaredLoss
 from gpustump.engines.cpu.loss.squared_loss import advance as advance_residuals
 from gpustump.engines.cpu.loss.terms import SampleSums, sum_regions
 from gpustump.engines.cpu.rounds.certain_factors import set_factors
@@ -49,10 +47,11 @@ from gpustump.engines.cpu.rounds.held_out_votes import (
     nothing_held_out,
 )
 from gpustump.engines.cpu.runtime.compiling import Bytes, Floats, Integers, group, inner, kernel
+from gpustump.engines.cpu.runtime.crew import ALONE
 from gpustump.engines.cpu.split.candidate_splits import best_candidate, cuts_of
 from gpustump.engines.cpu.split.category_sets import NO_SETS, best_set, column_of, mark_set, sets_of
 from gpustump.engines.cpu.split.cut_scores import constant_key, key_of
-from gpustump.engines.cpu.split.scan import Round, ScanSearch, best_scanned
+from gpustump.engines.cpu.split.scan import Round, ScanSearch, scan
 from gpustump.engines.cpu.split.small_bins import BinSearch, Rows, look_at_columns
 from gpustump.engines.cpu.table.sorted_table import SortedTable
 from gpustump.engines.objective import Objective
@@ -210,7 +209,6 @@ class BatchedRounds:
         """Make `n_rounds` rounds, or fewer; see `engines.batched_rounds.BatchMaker.make`."""
         run = self._run
         loss, sums = run.loss, run.sums.numbers
-        assert isinstance(loss, LossByOutput | SquaredLoss | RatioLoss)
         n_outputs = len(loss.terms.gradient)
         n_classes, n_sums = self._shape
         made = Made(
@@ -226,7 +224,7 @@ class BatchedRounds:
         made.sums[0] = sums
         numbers = Numbers(loss.numbers, loss.scores, *loss.terms, loss.units, run.regions)
         no_sides = np.empty((*candidates.features.shape, 0), dtype=np.uint8)
-        sides = candidates.sides if self._has_sets else no_sides
+        sides = candidates.sides if len(self._sets.features) else no_sides
         choice = Choice(cuts_of(candidates, run.table), candidates.thresholds, sides)
         n_made = run.table.team.run(
             _make,
@@ -259,11 +257,6 @@ class BatchedRounds:
             made.sums[:n_made, 1:-1:2].sum(axis=1),
             made.normalisers[:n_made],
         )
-
-    @property
-    def _has_sets(self) -> bool:
-        """Whether features are categorical."""
-        return len(self._sets.features) > 0
 
 
 @inner(
@@ -302,10 +295,12 @@ def _choose(  # type: ignore[no-untyped-def]
     constant = constant_key(totals, rule.kind, rule.l2)
     kind, l2, directions = rule.kind, rule.l2, features.directions
     if len(columns.codes) == 0:
-        key, feature, position = best_scanned(
-            columns.order, columns.n_present, gradient, hessian, totals, constant, kind, l2,
-            directions, room[:2], room[2], 0, len(columns.order),
+        found = np.empty((1, 3), dtype=np.int64)
+        scan(
+            crew, ALONE, columns.order, columns.n_present, gradient, hessian, totals, constant,
+            kind, l2, directions, room.reshape((1, *room.shape)), len(columns.order), found,
         )  # fmt: skip
+        key, feature, position = found[0]
     else:
         round_ = Round(gradient, hessian, totals, constant, kind, l2, directions)
         look_at_columns(crew, len(last), columns, rows, round_, size, last, room)
@@ -332,15 +327,16 @@ def _choose(  # type: ignore[no-untyped-def]
 
 
 @inner(
-    "boolean(SortedColumns, Features, Numbers, VoteRule, Whole, int64[::1], boolean,"
+    "boolean(int64[::1], SortedColumns, Features, Numbers, VoteRule, Whole, int64[::1], boolean,"
     " int64[:, :, ::1], float64[:, ::1])"
 )
-def _vote(columns, features, numbers, rule, whole, cut, is_set, sums, votes):  # type: ignore[no-untyped-def]
+def _vote(crew, columns, features, numbers, rule, whole, cut, is_set, sums, votes):  # type: ignore[no-untyped-def]
     """Set the sums over the regions that are marked, and their votes; returns whether these are
     ordinary."""
     feature, position = cut[0], cut[1]
     sums[:] = 0
-    sum_regions(numbers.gradient, numbers.hessian, numbers.regions, 0, len(numbers.regions), sums)
+    own, all_sums = (numbers.gradient, numbers.hessian), sums.reshape((1, *sums.shape))
+    sum_regions(crew, ALONE, *own, numbers.regions, len(numbers.regions), all_sums)
     direction = features.directions[feature] if len(features.directions) > 0 else 0
     if not set_votes(sums, rule, whole, direction, votes):
         return False
@@ -349,23 +345,23 @@ def _vote(columns, features, numbers, rule, whole, cut, is_set, sums, votes):  #
     return not (is_last and says_nothing_of_missing(votes))
 
 
-@inner("void(Numbers, VoteRule, float64[:, ::1], float64[:, :, ::1], int64[::1])")
-def _advance(numbers, rule, votes, factors, sums):  # type: ignore[no-untyped-def]
+@inner("void(int64[::1], Numbers, VoteRule, float64[:, ::1], float64[:, :, ::1], int64[::1])")
+def _advance(crew, numbers, rule, votes, factors, sums):  # type: ignore[no-untyped-def]
     """Update all samples by a step, and add up the sums over them."""
     own, scores, gradient, hessian, units, regions = numbers
+    step, of_all = (regions, votes, factors, len(regions)), sums.reshape((1, -1))
     if rule.target == SQUARED:
         advance_residuals(own[0], gradient, hessian, units, regions, votes, 0, sums)
     elif rule.target != CLASSES:
         sign = 1 if rule.target == POISSON else -1
-        advance_amounts(own, scores, gradient, hessian, sign, regions, votes, factors, 0, sums)
+        advance_amounts(crew, ALONE, own, scores, gradient, hessian, sign, *step, of_all)
     elif rule.kind != NEWTON:
         advance_weights(own, scores, gradient, units, regions, votes, factors, 0, sums)
     elif len(own) == 1:
-        advance_odds(own[0], scores, gradient, hessian, units, regions, votes, factors, 0, sums)
+        advance_odds(crew, ALONE, own[0], scores, gradient, hessian, units, *step, of_all)
     else:
-        advance_probabilities(
-            own, scores, gradient, hessian, units, regions, votes, factors, 0, sums, True
-        )
+        of_samples = (own, scores, gradient, hessian, units)
+        advance_probabilities(crew, ALONE, True, *of_samples, *step, of_all)
 
 
 @kernel(
@@ -419,15 +415,16 @@ def _make(  # type: ignore[no-untyped-def]
             own, n_present = columns.order[feature], columns.n_present[feature]
             mark_by_position(own, n_present, cut[1], numbers.regions)
         whole = Whole(totals[:, 1].sum(), numbers.gradient.size)
-        if not _vote(columns, features, numbers, rule, whole, cut, column >= 0, regions, votes):
+        of_set = column >= 0
+        if not _vote(crew, columns, features, numbers, rule, whole, cut, of_set, regions, votes):
             return number
         made.normalisers[number] = set_factors(regions, votes, rule, whole, tables, factors)
         if math.isnan(made.normalisers[number]):
             return number
         right, sums = made.right[number], made.losses[number]
         if column >= 0:
-            judge_set(held_out, losses, sets.validation[column], sides, votes, right, sums)
+            judge_set(crew, held_out, losses, sets.validation[column], sides, votes, right, sums)
         else:
-            judge(held_out, losses, feature, made.thresholds[number], votes, right, sums)
-        _advance(numbers, rule, votes, factors, made.sums[number + 1])
+            judge(crew, held_out, losses, feature, made.thresholds[number], votes, right, sums)
+        _advance(crew, numbers, rule, votes, factors, made.sums[number + 1])
     return len(made.cuts)

@@ -21,6 +21,7 @@ from gpustump.engines.cpu.predict.held_out_sums import (
 )
 from gpustump.engines.cpu.predict.running_scores import set_ends
 from gpustump.engines.cpu.runtime.compiling import Floats, Integers, group, inner, kernel
+from gpustump.engines.cpu.runtime.crew import ALONE
 from gpustump.engines.cpu.table.keys import KEYS, as_keys
 from gpustump.engines.cpu.table.source_table import plain
 
@@ -139,8 +140,8 @@ def _add_votes_of_set(numbers, sides, votes, scores):  # type: ignore[no-untyped
             scores[i, output] += votes[sides[numbers[i]], output]
 
 
-@inner("void(HeldOut, LossTable, int64[::1], int64[::1])")
-def _add_up(held_out, table, right, losses):  # type: ignore[no-untyped-def]
+@inner("void(int64[::1], HeldOut, LossTable, int64[::1], int64[::1])")
+def _add_up(crew, held_out, table, right, losses):  # type: ignore[no-untyped-def]
     """Add up right weights and losses."""
     scores, classes = held_out.scores, held_out.classes
     if held_out.kind == _SQUARED:
@@ -151,29 +152,35 @@ def _add_up(held_out, table, right, losses):  # type: ignore[no-untyped-def]
         amounts = held_out.weights, held_out.targets
         add_ratio(scores, *amounts, held_out.exponentials, held_out.most, sign, losses)
         return
-    add_right(scores, classes, held_out.units, right, 0, len(scores))
-    own, end = (scores, classes, held_out.weights, table, held_out.bits), len(scores)
+    n, of_classes, sums = len(scores), right.reshape((1, -1)), losses.reshape((1, -1))
+    add_right(crew, ALONE, scores, classes, held_out.units, n, of_classes)
+    own = (scores, classes, held_out.weights, table, held_out.bits)
     if held_out.kind == _LOGISTIC:
-        add_logistic(*own, losses, 0, end)
+        add_logistic(crew, ALONE, *own, n, sums)
     else:
-        add_shares(*own, False, losses, 0, end)
+        add_shares(crew, ALONE, *own, False, n, sums)
 
 
-@inner("void(HeldOut, LossTable, int64, float64, float64[:, ::1], int64[::1], int64[::1])")
-def judge(held_out, table, feature, threshold, votes, right, losses):  # type: ignore[no-untyped-def]
+@inner(
+    "void(int64[::1], HeldOut, LossTable, int64, float64, float64[:, ::1], int64[::1], int64[::1])"
+)
+def judge(crew, held_out, table, feature, threshold, votes, right, losses):  # type: ignore[no-untyped-def]
     """Add a round's votes to the scores, and then add up right weights and losses."""
     if held_out.kind == _NOTHING:
         return
     end = _end(threshold, held_out.is_wide)
     missing = 2**63 - 1 if held_out.is_wide else 2**31 - 1
     _add_votes(held_out.keys[feature], end, missing, votes, held_out.scores)
-    _add_up(held_out, table, right, losses)
+    _add_up(crew, held_out, table, right, losses)
 
 
-@inner("void(HeldOut, LossTable, uint16[::1], uint8[::1], float64[:, ::1], int64[::1], int64[::1])")
-def judge_set(held_out, table, numbers, sides, votes, right, losses):  # type: ignore[no-untyped-def]
+@inner(
+    "void(int64[::1], HeldOut, LossTable, uint16[::1], uint8[::1], float64[:, ::1], int64[::1],"
+    " int64[::1])"
+)
+def judge_set(crew, held_out, table, numbers, sides, votes, right, losses):  # type: ignore[no-untyped-def]
     """The same for a set of categories, from the samples' numbers and each number's region."""
     if held_out.kind == _NOTHING:
         return
     _add_votes_of_set(numbers, sides, votes, held_out.scores)
-    _add_up(held_out, table, right, losses)
+    _add_up(crew, held_out, table, right, losses)

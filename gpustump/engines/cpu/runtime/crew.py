@@ -48,6 +48,10 @@ _WORD, _BYTES = ir.IntType(64), ir.IntType(8).as_pointer()
 _PIECE = ir.FunctionType(_WORD, [_BYTES, _WORD])
 """What is called with the data and the number of a piece; returns whether it failed."""
 
+ALONE = -1
+"""In place of how many pieces there are: compiled code that calls a parallel kernel for its piece 0
+does the work itself."""
+
 _YIELD = "SwitchToThread" if sys.platform == "win32" else "sched_yield"
 
 _names = (f"gpustump.piece.{number}" for number in itertools.count())

@@ -118,7 +118,7 @@ class ScanSearch:
         constant = constant_key(totals, kind, l2)
         found, table = np.empty((len(self._rooms), 3), dtype=np.int64), self._table
         table.team.run(
-            _scan, len(found), table.order, table.n_present, *terms, totals, constant, kind, l2,
+            scan, len(found), table.order, table.n_present, *terms, totals, constant, kind, l2,
             directions, self._rooms, self._size, found,
         )  # fmt: skip
         return best_of(found, constant, kind)
@@ -158,36 +158,26 @@ def sum_at_cuts(order, n, gradient, hessian, before, hessian_before, kind, left,
     return with_sizes_left_of_cuts(order, n, gradient, before, hessian_before, left, left_hessian)
 
 
-@inner(
-    "UniTuple(int64, 3)(int32[:, ::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1],"
-    " int64, int64, float64, int64[::1], int64[:, ::1], int64[::1], int64, int64)"
+@parallel(
+    "void(int64, int32[:, ::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64,"
+    " int64, float64, int64[::1], int64[:, :, ::1], int64, int64[:, ::1])"
 )
-def best_scanned(  # type: ignore[no-untyped-def]
-    order,
-    n_present,
-    gradient,
-    hessian,
-    totals,
-    constant,
-    kind,
-    l2,
-    directions,
-    at_cuts,
-    all_scores,
-    low,
-    high,
-):
-    """The key, feature and position of the best split of features `low` to `high`; see `Round`.
+def scan(  # type: ignore[no-untyped-def]
+    piece, order, n_present, gradient, hessian, totals, constant, kind, l2, directions, rooms, size,
+    found,
+):  # fmt: skip
+    """Write the fields of the best split of a piece of the features; see `Round`.
 
-    The key is `NO_KEY` if there is none. `at_cuts` (2, n_samples) and `all_scores` (n_samples,) are
-    room for the sums and the scores of a feature. The arguments are plain arrays: a group is passed
-    field by field, which takes about as long as the scan of a feature.
+    The key is `NO_KEY` if there is none. A piece has room for the sums and the scores of a feature,
+    (3, n_samples). The arguments are plain arrays: a group is passed field by field, which takes
+    about as long as the scan of a feature.
     """
     smoothing = float(totals[0, 1]) / float(2 * order.shape[1])
     best = Best(NO_KEY, -1, -1)
-    left, left_hessian, none = at_cuts[0], at_cuts[1], np.empty(0, dtype=np.int64)
+    left, left_hessian, all_scores = rooms[piece, 0], rooms[piece, 1], rooms[piece, 2]
+    none = np.empty(0, dtype=np.int64)
     is_plain = kind == DISCRETE and len(gradient) == 1
-    for j in range(low, high):
+    for j in range(piece * size, min((piece + 1) * size, len(order))):
         own, n = order[j], n_present[j]
         if n == 0:  # there is no cut, and the constant is worth as much as all values missing
             continue
@@ -220,20 +210,4 @@ def best_scanned(  # type: ignore[no-untyped-def]
                 best = Best(apart, j, n - 1)
         elif key > best.key:
             best = Best(key, j, position_of(own, first_with(scores, key, kind)))
-    return best.key, best.feature, best.position
-
-
-@parallel(
-    "void(int64, int32[:, ::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64,"
-    " int64, float64, int64[::1], int64[:, :, ::1], int64, int64[:, ::1])"
-)
-def _scan(  # type: ignore[no-untyped-def]
-    piece, order, n_present, gradient, hessian, totals, constant, kind, l2, directions, rooms, size,
-    found,
-):  # fmt: skip
-    """Write the fields of the best split of a piece of the features; see `Round`."""
-    room, low = rooms[piece], piece * size
-    found[piece, 0], found[piece, 1], found[piece, 2] = best_scanned(
-        order, n_present, gradient, hessian, totals, constant, kind, l2, directions, room[:2],
-        room[2], low, min(low + size, len(order)),
-    )  # fmt: skip
+    found[piece, 0], found[piece, 1], found[piece, 2] = best.key, best.feature, best.position

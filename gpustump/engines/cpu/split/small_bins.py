@@ -504,12 +504,13 @@ def _search_column(columns, own, room, round_, smoothing, column, number, best):
     return best
 
 
-@inner("UniTuple(int64, 3)(SortedColumns, Rows, Room, Round, int64, int64)")
-def best_in_bins(columns, own, room, round_, low, high):  # type: ignore[no-untyped-def]
-    """The key, feature and position of the best split of columns `low` to `high`.
-
-    The key is `NO_KEY` if there is none.
-    """
+@parallel("void(int64, SortedColumns, Rows, Round, int64, int64[::1], int64[:, ::1])")
+def look_at_columns(piece, columns, own, round_, size, last, found):  # type: ignore[no-untyped-def]
+    """Write the fields of the best split of a piece of the columns; the key is `NO_KEY` if there is
+    none."""
+    rows = _packed(own, round_, piece, len(last))
+    room = _new_room(columns, rows, len(round_.gradient), last[piece : piece + 1])
+    low, high = piece * size, min((piece + 1) * size, len(columns.begin) - 1)
     at_once = len(room.sums)
     smoothing = float(round_.totals[0, 1]) / float(2 * columns.order.shape[1])
     best = Best(NO_KEY, -1, -1)
@@ -518,22 +519,11 @@ def best_in_bins(columns, own, room, round_, low, high):  # type: ignore[no-unty
         block = head if turn == 0 else (0 if turn == head else turn)
         start = low + block * at_once
         end = min(start + at_once, high)
-        _add_columns(columns, own, room, round_.kind == NEWTON, start, end)
+        _add_columns(columns, rows, room, round_.kind == NEWTON, start, end)
         for column in range(start, end):
             before = best.feature
             number = column - start
-            best = _search_column(columns, own, room, round_, smoothing, column, number, best)
+            best = _search_column(columns, rows, room, round_, smoothing, column, number, best)
             if best.feature != before:
                 room.last[0] = column
-    return best.key, best.feature, best.position
-
-
-@parallel("void(int64, SortedColumns, Rows, Round, int64, int64[::1], int64[:, ::1])")
-def look_at_columns(piece, columns, own, round_, size, last, found):  # type: ignore[no-untyped-def]
-    """Write the fields of the best split of a piece of the columns."""
-    rows = _packed(own, round_, piece, len(last))
-    room = _new_room(columns, rows, len(round_.gradient), last[piece : piece + 1])
-    low = piece * size
-    found[piece, 0], found[piece, 1], found[piece, 2] = best_in_bins(
-        columns, rows, room, round_, low, min(low + size, len(columns.begin) - 1)
-    )
+    found[piece, 0], found[piece, 1], found[piece, 2] = best.key, best.feature, best.position

@@ -54,6 +54,12 @@ class BinLayout(NamedTuple):
         found: np.ndarray = np.searchsorted(self.first, slots, side="right") - 1
         return found
 
+    def counts(self, n_missing: np.ndarray) -> np.ndarray:
+        """How many samples each slot holds, (n_slots,), given how many lack each feature."""
+        found = np.diff(self.offset, append=0)
+        found[self.first + self.n_bins] = n_missing
+        return found
+
     def n_inside(self, slots: np.ndarray) -> np.ndarray:
         """How many samples the bins in some slots hold."""
         counts: np.ndarray = self.offset[slots + 1] - self.offset[slots]
