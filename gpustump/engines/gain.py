@@ -35,7 +35,7 @@ from typing import Any, NamedTuple
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.libraries import square_root
-from gpustump.engines.contract import RegionSums
+from gpustump.engines.contract import Cut, RegionSums, constant_cut
 from gpustump.engines.objective import Objective
 
 
@@ -131,6 +131,14 @@ def exact_score_of(sums: RegionSums, objective: Objective) -> float:
     gain = _gain_of_split(objective)
     # Not `sum`, which starts from 0 and would turn -0.0 into 0.0.
     return functools.reduce(operator.add, map(gain, zip(*sums, strict=True)))
+
+
+def best_constant(totals: Sequence[tuple[int, int]], objective: Objective) -> Cut:
+    """The constant, which leaves all samples together, from the sums over them, (n_outputs, 2)."""
+    if objective.has_signs:
+        return constant_cut(totals[0][0])
+    nothing = [(0, 0)] * len(totals)
+    return Cut(0, None, 0, 0, exact_score_of([totals, nothing, nothing], objective))
 
 
 def _gain_of_split(objective: Objective) -> Callable[[Any], float]:

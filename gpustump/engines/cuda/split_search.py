@@ -13,7 +13,7 @@ from gpustump.engines.cuda.device import THREADS
 from gpustump.engines.cuda.losses import LossPass
 from gpustump.engines.cuda.search import NO_SCORE, Search, Sizes
 from gpustump.engines.cuda.table import CudaTable
-from gpustump.engines.gain import exact_score_of
+from gpustump.engines.gain import best_constant, exact_score_of
 from gpustump.engines.objective import Objective
 from gpustump.learners.hypothesis import FIRST, N_REGIONS, Partition
 
@@ -88,9 +88,7 @@ class SplitSearch(Search):
     def best_cut(self) -> Cut:
         """The last round's largest cut, in the order of `Cut`."""
         found, sums = self.found(), self._sums_of_best()
-        together = np.zeros_like(sums)
-        together[FIRST] = sums.sum(axis=0)
-        constant = Cut(0, None, 0, 0, exact_score_of(together.tolist(), self._objective))
+        constant = best_constant(sums.sum(axis=0).tolist(), self._objective)
         if found.score == NO_SCORE:
             return constant
         score = exact_score_of(sums.tolist(), self._objective)

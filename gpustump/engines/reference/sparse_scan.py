@@ -19,11 +19,11 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.engines.contract import Cut
-from gpustump.engines.gain import Sums, gain_of, score_of_outputs
+from gpustump.engines.gain import Sums, best_constant, gain_of, score_of_outputs
 from gpustump.engines.monotone import limit_of
 from gpustump.engines.objective import Objective
 from gpustump.engines.reference.integers import Integers, hessian_of
-from gpustump.engines.reference.split_scan import below_all, constant_split
+from gpustump.engines.reference.split_scan import below_all
 from gpustump.engines.sparse_order import SparseOrder
 
 
@@ -96,7 +96,7 @@ def best_split(cells: SparseCells, integers: Integers, objective: Objective) -> 
     """The largest allowed cut, in the order of `Cut`."""
     outputs = zip(integers.outputs, integers.totals, strict=True)
     regions = [_regions(cells, (own.gradient, hessian_of(own)), totals) for own, totals in outputs]
-    constant = constant_split(integers, objective)
+    constant = best_constant(integers.totals, objective)
     if not len(cells.feature):
         return constant
     scores = score_of_outputs(gain_of(objective), regions)

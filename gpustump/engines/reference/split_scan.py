@@ -21,7 +21,7 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays.libraries import Array
 from gpustump.engines.contract import Cut
-from gpustump.engines.gain import Gain, Sums, exact_score_of, gain_of, score_of_outputs
+from gpustump.engines.gain import Gain, Sums, best_constant, gain_of, score_of_outputs
 from gpustump.engines.monotone import Limit, limit_of
 from gpustump.engines.objective import Objective
 from gpustump.engines.reference.integers import Integers, gathered
@@ -73,7 +73,7 @@ Groups = list[tuple[Sums, Sums]]
 
 def best_split(table: ArrayTable, integers: Integers, objective: Objective) -> Cut:
     """The largest allowed cut over all features and positions, in the order of `Cut`."""
-    constant = constant_split(integers, objective)
+    constant = best_constant(integers.totals, objective)
     if table.n_samples == 1:  # no cut; and a threshold above its value is no more than a constant
         return constant
     ((_, weight), *_) = integers.totals
@@ -90,13 +90,6 @@ def best_split(table: ArrayTable, integers: Integers, objective: Objective) -> C
     feature = int(np.argmax(found.score))  # of equal ones the lowest
     score, position = found.score[feature].item(), int(found.position[feature])
     return constant if constant.score > score else Cut(feature, position, 0, 0, score)
-
-
-def constant_split(integers: Integers, objective: Objective) -> Cut:
-    """The constant, which leaves all samples together."""
-    nothing = [(0, 0)] * len(integers.totals)
-    score = exact_score_of([integers.totals, nothing, nothing], objective)
-    return Cut(0, None, 0, 0, score)
 
 
 def _best_of_block(block: Block, integers: Integers, scoring: _Scoring, block_bytes: int) -> Best:

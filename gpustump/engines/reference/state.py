@@ -18,7 +18,6 @@ from gpustump.engines.contract import (
     Cut,
     Step,
     Totals,
-    constant_cut,
     split_at,
     with_signs,
 )
@@ -125,10 +124,8 @@ class ArrayState:
         if self._cells is None:
             self._cells = SparseCells.of_table(table, integers.outputs[0].gradient)
         cut = sparse_scan.best_split(self._cells, integers, self._objective)
-        if not self._objective.has_signs:
+        if not self._objective.has_signs or cut.position is None:
             return cut
-        if cut.position is None:
-            return constant_cut(integers.totals[0][0])
         return with_signs(cut, self.region_sums(split_at(table, cut)), self._objective)
 
     def region_sums(self, hypothesis: Partition) -> np.ndarray:

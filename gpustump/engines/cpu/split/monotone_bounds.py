@@ -39,9 +39,10 @@ from gpustump.engines.cpu.runtime.compiling import Floats, Integers, group, inne
 from gpustump.engines.cpu.split.part_bounds import (
     NO_SCORE,
     OUTWARDS,
-    least_root,
-    most_gain,
+    EdgeSums,  # noqa: F401  # named by signatures
+    gains_inside,
     reach,
+    roots_inside,
     rounded_up,
 )
 
@@ -208,8 +209,8 @@ def most_allowed(value, beyond, slack, is_exact):  # type: ignore[no-untyped-def
 
 
 @group
-class LimitedSegment(NamedTuple):
-    """A segment whose feature is constrained: what is known of it, except its scores.
+class Limits(NamedTuple):
+    """What is known of a segment whose feature is constrained besides its sums and scores.
 
     Attributes
     ----------
@@ -219,12 +220,6 @@ class LimitedSegment(NamedTuple):
         How far one share may be ahead of the other in each cell; see `Slices.skew`.
     missing : float
         What missing values add to each score.
-    x, y : ndarray of int64
-        P and N, or the sums of the gradients and of the Hessians, left of each edge of cells.
-    all_x, all_y : int
-        The same over all samples that have a value.
-    left_x, left_y, right_x, right_y : ndarray of float64
-        The largest errors of the sums left and right of each edge.
     is_exact : bool
         Whether all sums are exact.
     """
@@ -233,18 +228,10 @@ class LimitedSegment(NamedTuple):
     by_positive: Floats
     by_negative: Floats
     missing: float
-    x: Integers
-    y: Integers
-    all_x: int
-    all_y: int
-    left_x: Floats
-    left_y: Floats
-    right_x: Floats
-    right_y: Floats
     is_exact: bool
 
 
-@inner("float64(LimitedSegment, int64, int64, int64, HalfPlane)")
+@inner("float64(EdgeSums, int64, int64, int64, HalfPlane)")
 def _slack_inside(sums, i, low, high, half):  # type: ignore[no-untyped-def]
     """The slack of the cuts inside cell `i`, where the sum x lies between `low` and `high`."""
     left = float(max(abs(low), abs(high)))
@@ -254,7 +241,7 @@ def _slack_inside(sums, i, low, high, half):  # type: ignore[no-untyped-def]
     return slack_of(half, most, error)
 
 
-@inner("boolean(LimitedSegment, int64, HalfPlane)")
+@inner("boolean(EdgeSums, int64, HalfPlane)")
 def _may_be_allowed(sums, i, half):  # type: ignore[no-untyped-def]
     """Whether the cut at edge `i` may be allowed, given estimates.
 
@@ -270,7 +257,7 @@ def _may_be_allowed(sums, i, half):  # type: ignore[no-untyped-def]
     return distance(half, float(x), float(y)) <= slack
 
 
-@inner("void(LimitedSegment, HalfPlane, float64[::1], float64[::1])")
+@inner("void(EdgeSums, HalfPlane, float64[::1], float64[::1])")
 def _limit_estimates(sums, half, at_edge, bound):  # type: ignore[no-untyped-def]
     """Limit the scores at edges, given estimates, and raise the bounds to those that remain."""
     for i in range(1, len(bound) + 1):
@@ -279,20 +266,14 @@ def _limit_estimates(sums, half, at_edge, bound):  # type: ignore[no-untyped-def
         bound[i - 1] = max(bound[i - 1], at_edge[i])
 
 
-@inner("float64(LimitedSegment, int64, int64, int64)")
-def _roots(sums, i, p, n):  # type: ignore[no-untyped-def]
-    """Real votes: the least that a cut inside cell `i` adds to Z / 2, without missing values."""
-    left = least_root(p, n, sums.left_x[i + 1], sums.left_y[i + 1])
-    return left + least_root(sums.all_x - p, sums.all_y - n, sums.right_x[i], sums.right_y[i])
-
-
-@inner("void(LimitedSegment, float64, float64[::1], float64[::1])")
-def limit_real(sums, smoothing, at_edge, bound):  # type: ignore[no-untyped-def]
+@inner("void(Limits, EdgeSums, float64, float64[::1], float64[::1])")
+def limit_real(limits, sums, smoothing, at_edge, bound):  # type: ignore[no-untyped-def]
     """Limit a segment of real votes.
 
     Parameters
     ----------
-    sums : LimitedSegment
+    limits : Limits
+    sums : EdgeSums
     smoothing : float
         See `Rules`.
     at_edge : ndarray of float64
@@ -300,7 +281,7 @@ def limit_real(sums, smoothing, at_edge, bound):  # type: ignore[no-untyped-def]
     bound : ndarray of float64
         For each cell; replaced.
     """
-    half = half_plane_of_odds(sums.direction, sums.all_x, sums.all_y, smoothing)
+    half = half_plane_of_odds(limits.direction, sums.all_x, sums.all_y, smoothing)
     value, beyond = np.empty(6), np.empty(6)
     corner_p, corner_n = np.empty(6, dtype=np.int64), np.empty(6, dtype=np.int64)
     for i in range(len(bound)):
@@ -308,31 +289,24 @@ def limit_real(sums, smoothing, at_edge, bound):  # type: ignore[no-untyped-def]
         more_p, more_n = max(p9 - p0, 0), max(n9 - n0, 0)
         # The corners of the band in turn; the first and the fourth are the cell's edges.
         corner_p[0], corner_n[0] = p0, n0
-        corner_p[1], corner_n[1] = p0 + rounded_up(sums.by_positive[i], more_p), n0
-        corner_p[2], corner_n[2] = p9, n9 - rounded_up(sums.by_positive[i], more_n)
+        corner_p[1], corner_n[1] = p0 + rounded_up(limits.by_positive[i], more_p), n0
+        corner_p[2], corner_n[2] = p9, n9 - rounded_up(limits.by_positive[i], more_n)
         corner_p[3], corner_n[3] = p9, n9
-        corner_p[4], corner_n[4] = p9 - rounded_up(sums.by_negative[i], more_p), n9
-        corner_p[5], corner_n[5] = p0, n0 + rounded_up(sums.by_negative[i], more_n)
+        corner_p[4], corner_n[4] = p9 - rounded_up(limits.by_negative[i], more_p), n9
+        corner_p[5], corner_n[5] = p0, n0 + rounded_up(limits.by_negative[i], more_n)
         for k in range(6):
-            value[k] = sums.missing - _roots(sums, i, corner_p[k], corner_n[k])
+            value[k] = limits.missing - roots_inside(sums, i, corner_p[k], corner_n[k])
             beyond[k] = distance(half, float(corner_p[k]), float(corner_n[k]))
         slack = _slack_inside(sums, i, p0, p9, half)
-        bound[i] = most_allowed(value, beyond, slack, sums.is_exact)
-    if not sums.is_exact:
+        bound[i] = most_allowed(value, beyond, slack, limits.is_exact)
+    if not limits.is_exact:
         _limit_estimates(sums, half, at_edge, bound)
         return
     for i in range(1, len(bound) + 1):
         left = odds(sums.x[i], sums.y[i], smoothing)
         right = odds(sums.all_x - sums.x[i], sums.all_y - sums.y[i], smoothing)
-        if not are_in_order(sums.direction, left, right):
+        if not are_in_order(limits.direction, left, right):
             at_edge[i] = NO_SCORE
-
-
-@inner("float64(LimitedSegment, int64, int64, int64, float64)")
-def _gains(sums, i, a, b, l2):  # type: ignore[no-untyped-def]
-    """Newton votes: the most that a cut inside cell `i` gains, without missing values."""
-    left = most_gain(a, b, sums.left_x[i + 1], sums.left_y[i + 1], l2)
-    return left + most_gain(sums.all_x - a, sums.all_y - b, sums.right_x[i], sums.right_y[i], l2)
 
 
 @group
@@ -352,30 +326,30 @@ class GradientSums(NamedTuple):
     present: int
 
 
-@inner("void(LimitedSegment, GradientSums, Rules, float64[::1], float64[::1])")
-def limit_newton(sums, first, rules, at_edge, bound):  # type: ignore[no-untyped-def]
+@inner("void(Limits, EdgeSums, GradientSums, Rules, float64[::1], float64[::1])")
+def limit_newton(limits, sums, first, rules, at_edge, bound):  # type: ignore[no-untyped-def]
     """Limit a segment of Newton votes; see `limit_real`."""
     l2, least = rules.l2, rules.least
-    half = half_plane_of_steps(sums.direction, sums.all_x, first.present, sums.all_y, l2)
+    half = half_plane_of_steps(limits.direction, sums.all_x, first.present, sums.all_y, l2)
     value, beyond = np.empty(4), np.empty(4)
     for i in range(len(bound)):
         above, below = reach(
-            sums.by_positive[i], sums.by_negative[i], max(first.up[i], 0), max(first.down[i], 0)
+            limits.by_positive[i], limits.by_negative[i], max(first.up[i], 0), max(first.down[i], 0)
         )
         # A cut inside leaves a sample on either side.
         few, many = sums.y[i] + least, sums.y[i + 1] - least
         for k in range(4):
             a = sums.x[i] + above if k == 0 or k == 1 else sums.x[i] - below
             b = few if k == 0 or k == 3 else many
-            value[k] = _gains(sums, i, a, b, l2) + sums.missing
+            value[k] = gains_inside(sums, i, a, b, l2) + limits.missing
             beyond[k] = distance(half, float(a), float(b))
         slack = _slack_inside(sums, i, sums.x[i] - below, sums.x[i] + above, half)
-        bound[i] = most_allowed(value, beyond, slack, sums.is_exact)
-    if not sums.is_exact:
+        bound[i] = most_allowed(value, beyond, slack, limits.is_exact)
+    if not limits.is_exact:
         _limit_estimates(sums, half, at_edge, bound)
         return
     for i in range(1, len(bound) + 1):
         left = newton_step(sums.x[i], sums.y[i], l2)
         right = newton_step(sums.all_x - sums.x[i], sums.all_y - sums.y[i], l2)
-        if not are_in_order(sums.direction, left, right):
+        if not are_in_order(limits.direction, left, right):
             at_edge[i] = NO_SCORE

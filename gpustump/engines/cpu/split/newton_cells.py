@@ -27,13 +27,15 @@ from gpustump.engines.cpu.split.cell_scores import (
 )
 from gpustump.engines.cpu.split.monotone_bounds import (
     GradientSums,
-    LimitedSegment,
+    Limits,
     direction_of,
     limit_newton,
 )
 from gpustump.engines.cpu.split.part_bounds import (
     NO_SCORE,
     OUTWARDS,
+    EdgeSums,
+    gains_inside,
     most_gain,
     reach,
     rounded_up,
@@ -127,31 +129,7 @@ class _Corners(NamedTuple):
     others: Floats
 
 
-@group
-class _Edges(NamedTuple):
-    """An output's sums at the edges of the cells of a segment.
-
-    Attributes
-    ----------
-    a, b : ndarray (n_cells + 1,) of int64
-        The gradients and the Hessians on the left.
-    all_a, all_b : int
-        Over all samples with a value.
-    a_error, b_error, rest_a_error, rest_b_error : ndarray (n_cells + 1,) of float64
-        How far the sums on the left and on the right are off.
-    """
-
-    a: Integers
-    b: Integers
-    all_a: int
-    all_b: int
-    a_error: Floats
-    b_error: Floats
-    rest_a_error: Floats
-    rest_b_error: Floats
-
-
-@inner("void(_Edges, float64, float64, float64[::1])")
+@inner("void(EdgeSums, float64, float64, float64[::1])")
 def _set_gains(edges, missing, l2, at_edge):  # type: ignore[no-untyped-def]
     """Write an output's part of the score at each edge, or the most that it may be."""
     a, b, all_a, all_b, a_error, b_error, rest_a_error, rest_b_error = edges
@@ -161,7 +139,7 @@ def _set_gains(edges, missing, l2, at_edge):  # type: ignore[no-untyped-def]
         at_edge[i] = left + right + missing
 
 
-@inner("void(_Edges, _Corners, Rules)")
+@inner("void(EdgeSums, _Corners, Rules)")
 def _set_corners(edges, corners, rules):  # type: ignore[no-untyped-def]
     """Write the larger gains of the corners of each cell to `highest` and `lowest`.
 
@@ -184,51 +162,34 @@ def _set_corners(edges, corners, rules):  # type: ignore[no-untyped-def]
     _keep_larger(lowest, rest_lowest, few, rest, many, others)
 
 
-@inner("float64(_Edges, int64, int64, int64, float64)")
-def _corner_of_band(edges, i, x, y, l2):  # type: ignore[no-untyped-def]
-    """The most that a cut inside cell `i` gains with the sums x and y on its left.
-
-    What is left for the other side is computed from integers: as floats, large sums would cancel.
-    """
-    left = float(abs(x)) + edges.a_error[i + 1]
-    right = float(abs(edges.all_a - x)) + edges.rest_a_error[i]
-    few = max(float(y) - edges.b_error[i + 1] + l2, 1.0)
-    rest = max(float(edges.all_b - y) - edges.rest_b_error[i] + l2, 1.0)
-    return left * left / few + right * right / rest
-
-
-@inner("void(_Edges, float64[::1], Rules, float64[::1], float64[::1])")
+@inner("void(EdgeSums, float64[::1], Rules, float64[::1], float64[::1])")
 def _keep_within_bands(edges, spread, rules, highest, lowest):  # type: ignore[no-untyped-def]
     """Lower the gains of corners to those in the band around each cell's diagonal.
 
     The sum at a cut is at most its cell's `spread` away from the line between the edges. A cut
     leaves a sample on either side, so the band begins and ends at the smallest Hessian.
     """
-    a, b, least, l2 = edges.a, edges.b, rules.least, rules.l2
+    a, b, least, l2 = edges.x, edges.y, rules.least, rules.l2
     for i in range(len(highest)):
         y0, y9 = b[i] + least, b[i + 1] - least
         slope = abs(float(a[i + 1] - a[i])) / max(float(b[i + 1] - b[i]), 1.0)
         by = np.int64(min(spread[i] + slope * float(least), _MOST_REACH)) + 1
         above = max(
-            _corner_of_band(edges, i, a[i] + by, y0, l2),
-            _corner_of_band(edges, i, a[i + 1] + by, y9, l2),
+            gains_inside(edges, i, a[i] + by, y0, l2),
+            gains_inside(edges, i, a[i + 1] + by, y9, l2),
         )
         below = max(
-            _corner_of_band(edges, i, a[i] - by, y0, l2),
-            _corner_of_band(edges, i, a[i + 1] - by, y9, l2),
+            gains_inside(edges, i, a[i] - by, y0, l2),
+            gains_inside(edges, i, a[i + 1] - by, y9, l2),
         )
         most = max(above, below) * (1.0 + OUTWARDS)
         highest[i], lowest[i] = min(highest[i], most), min(lowest[i], most)
 
 
-@inner("float64(_Edges, int64, int64, int64, float64)")
-def _corner_of_amounts(edges, i, p, n, l2):  # type: ignore[no-untyped-def]
+@inner("float64(EdgeSums, int64, int64, int64, float64)")
+def _gains_of_amounts(edges, i, p, n, l2):  # type: ignore[no-untyped-def]
     """The most that a cut inside cell `i` gains with the amounts p and n on its left."""
-    a, b = p - n, p + n
-    left = most_gain(a, b, edges.a_error[i + 1], edges.b_error[i + 1], l2)
-    return left + most_gain(
-        edges.all_a - a, edges.all_b - b, edges.rest_a_error[i], edges.rest_b_error[i], l2
-    )
+    return gains_inside(edges, i, p - n, p + n, l2)
 
 
 @inner("float64(int64, float64, float64, float64)")
@@ -245,7 +206,7 @@ def _near_nothing(hessian, a_error, b_error, l2):  # type: ignore[no-untyped-def
 
 
 @inner(
-    "void(_Edges, int64[::1], int64[::1], float64[::1], float64[::1], float64, float64[::1],"
+    "void(EdgeSums, int64[::1], int64[::1], float64[::1], float64[::1], float64, float64[::1],"
     " float64[::1])"
 )
 def _keep_within_shares(edges, up, down, by_positive, by_negative, l2, highest, lowest):  # type: ignore[no-untyped-def]
@@ -254,22 +215,21 @@ def _keep_within_shares(edges, up, down, by_positive, by_negative, l2, highest, 
     `up` and `down` are the amounts of each cell; see `part_bounds.reach` for the corners.
     """
     for i in range(len(highest)):
-        p0, n0 = (edges.b[i] + edges.a[i]) >> 1, (edges.b[i] - edges.a[i]) >> 1
+        p0, n0 = (edges.y[i] + edges.x[i]) >> 1, (edges.y[i] - edges.x[i]) >> 1
         more_p, more_n = max(up[i], 0), max(down[i], 0)
         ahead_p, ahead_n = rounded_up(by_positive[i], more_p), rounded_up(by_negative[i], more_n)
         behind_p, behind_n = rounded_up(by_negative[i], more_p), rounded_up(by_positive[i], more_n)
-        one = _corner_of_amounts(edges, i, p0 + ahead_p, n0, l2)
-        two = _corner_of_amounts(edges, i, p0 + more_p, n0 + more_n - behind_n, l2)
-        three = _corner_of_amounts(edges, i, p0, n0 + ahead_n, l2)
-        four = _corner_of_amounts(edges, i, p0 + more_p - behind_p, n0 + more_n, l2)
+        one = _gains_of_amounts(edges, i, p0 + ahead_p, n0, l2)
+        two = _gains_of_amounts(edges, i, p0 + more_p, n0 + more_n - behind_n, l2)
+        three = _gains_of_amounts(edges, i, p0, n0 + ahead_n, l2)
+        four = _gains_of_amounts(edges, i, p0 + more_p - behind_p, n0 + more_n, l2)
         # The other two corners of the band are the edges.
-        five = _corner_of_amounts(edges, i, p0, n0, l2)
-        six = _corner_of_amounts(edges, i, p0 + more_p, n0 + more_n, l2)
+        five = _gains_of_amounts(edges, i, p0, n0, l2)
+        six = _gains_of_amounts(edges, i, p0 + more_p, n0 + more_n, l2)
         most = max(max(max(one, two), max(three, four)), max(five, six))
-        most += _near_nothing(edges.b[i], edges.a_error[i + 1], edges.b_error[i + 1], l2)
-        most += _near_nothing(
-            edges.all_b - edges.b[i + 1], edges.rest_a_error[i], edges.rest_b_error[i], l2
-        )
+        most += _near_nothing(edges.y[i], edges.left_x[i + 1], edges.left_y[i + 1], l2)
+        rest = edges.all_y - edges.y[i + 1]
+        most += _near_nothing(rest, edges.right_x[i], edges.right_y[i], l2)
         most *= 1.0 + OUTWARDS
         highest[i], lowest[i] = min(highest[i], most), min(lowest[i], most)
 
@@ -323,7 +283,7 @@ def evaluate(piece, slices, outside, rules, size, bound, most, scores, places): 
                 _gradient(outside.missing, plane, t), _hessian(outside.missing, plane, t),
                 missing_a_error, missing_b_error, l2,
             )  # fmt: skip
-            edges = _Edges(a, b, all_a, all_b, a_error, b_error, rest_a_error, rest_b_error)
+            edges = EdgeSums(a, b, all_a, all_b, a_error, b_error, rest_a_error, rest_b_error)
             _set_gains(edges, missing, l2, at_edge)
             _set_reach(by_positive, by_negative, up, down, corners.above)
             _set_reach(by_negative, by_positive, down, up, corners.below)
@@ -339,12 +299,9 @@ def evaluate(piece, slices, outside, rules, size, bound, most, scores, places): 
                 own[i] += corner if is_exact else max(corner, at_edge[i + 1])
             direction = direction_of(rules, slices.feature[t])
             if direction != 0:
-                limited = LimitedSegment(
-                    direction, by_positive, by_negative, missing, a, b, all_a, all_b,
-                    a_error, b_error, rest_a_error, rest_b_error, is_exact,
-                )  # fmt: skip
+                limits = Limits(direction, by_positive, by_negative, missing, is_exact)
                 sizes = outside.present[plane, t] + outside.present[plane + 1, t]
-                limit_newton(limited, GradientSums(up, down, sizes), rules, at_edge, own)
+                limit_newton(limits, edges, GradientSums(up, down, sizes), rules, at_edge, own)
             add_output(score[:count], at_edge, k == 0)
         best = best_of_segment(slices, is_exact, score, t, bound, best)
         if most.shape[1] > 0:

@@ -6,10 +6,11 @@ For exact sums, what a region adds to the score is what `split_scores` defines.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
-from gpustump.engines.cpu.runtime.compiling import inner
+from gpustump.engines.cpu.runtime.compiling import Floats, Integers, group, inner
 
 NO_SCORE = -np.inf
 """Less than every score of real and Newton votes."""
@@ -56,3 +57,44 @@ def most_gain(a, b, a_error, b_error, l2):  # type: ignore[no-untyped-def]
     """The most that a region may gain; for exact sums the result of `split_scores.gain`."""
     x = float(abs(a)) + a_error
     return (x * x) / max(float(b) - b_error + l2, 1.0)
+
+
+@group
+class EdgeSums(NamedTuple):
+    """An output's sums at the edges of the cells of a segment.
+
+    Attributes
+    ----------
+    x, y : ndarray (n_cells + 1,) of int64
+        Left of each edge: the sums of positive and of negative samples, or for Newton votes those
+        of the gradients and of the Hessians.
+    all_x, all_y : int
+        The same over all samples that have a value.
+    left_x, left_y, right_x, right_y : ndarray (n_cells + 1,) of float64
+        The largest errors of the sums left and right of each edge.
+    """
+
+    x: Integers
+    y: Integers
+    all_x: int
+    all_y: int
+    left_x: Floats
+    left_y: Floats
+    right_x: Floats
+    right_y: Floats
+
+
+@inner("float64(EdgeSums, int64, int64, int64)")
+def roots_inside(edges, i, p, n):  # type: ignore[no-untyped-def]
+    """Real votes: the least that a cut inside cell `i` adds to Z / 2, without missing values."""
+    left = least_root(p, n, edges.left_x[i + 1], edges.left_y[i + 1])
+    return left + least_root(edges.all_x - p, edges.all_y - n, edges.right_x[i], edges.right_y[i])
+
+
+@inner("float64(EdgeSums, int64, int64, int64, float64)")
+def gains_inside(edges, i, a, b, l2):  # type: ignore[no-untyped-def]
+    """Newton votes: the most that a cut inside cell `i` gains, without missing values."""
+    left = most_gain(a, b, edges.left_x[i + 1], edges.left_y[i + 1], l2)
+    return left + most_gain(
+        edges.all_x - a, edges.all_y - b, edges.right_x[i], edges.right_y[i], l2
+    )

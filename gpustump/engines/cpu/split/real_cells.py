@@ -18,8 +18,14 @@ from gpustump.engines.cpu.split.cell_scores import (
     run_up,
     set_skew,
 )
-from gpustump.engines.cpu.split.monotone_bounds import LimitedSegment, direction_of, limit_real
-from gpustump.engines.cpu.split.part_bounds import NO_SCORE, least_root, rounded_up
+from gpustump.engines.cpu.split.monotone_bounds import Limits, direction_of, limit_real
+from gpustump.engines.cpu.split.part_bounds import (
+    NO_SCORE,
+    EdgeSums,
+    least_root,
+    roots_inside,
+    rounded_up,
+)
 
 
 @parallel(EVALUATED.replace("SCORE", "float64"))
@@ -50,6 +56,7 @@ def evaluate(piece, slices, outside, rules, size, bound, most, scores, places): 
                 add_error(slices, outside, plane, t, p_error, rest_p_error)
                 add_error(slices, outside, plane + 1, t, n_error, rest_n_error)
             all_p, all_n = outside.present[plane, t], outside.present[plane + 1, t]
+            edges = EdgeSums(p, n, all_p, all_n, p_error, n_error, rest_p_error, rest_n_error)
             missing = -least_root(
                 outside.missing[plane, t], outside.missing[plane + 1, t],
                 error_of_missing(outside, plane, t), error_of_missing(outside, plane + 1, t),
@@ -66,20 +73,14 @@ def evaluate(piece, slices, outside, rules, size, bound, most, scores, places): 
                 p2, n2 = p9, n9 - rounded_up(by_positive[i], more_n)
                 p3, n3 = p0, n0 + rounded_up(by_negative[i], more_n)
                 p4, n4 = p9 - rounded_up(by_negative[i], more_p), n9
-                pl, nl, pr, nr = p_error[i + 1], n_error[i + 1], rest_p_error[i], rest_n_error[i]
-                one = least_root(p1, n1, pl, nl) + least_root(all_p - p1, all_n - n1, pr, nr)
-                two = least_root(p2, n2, pl, nl) + least_root(all_p - p2, all_n - n2, pr, nr)
-                three = least_root(p3, n3, pl, nl) + least_root(all_p - p3, all_n - n3, pr, nr)
-                four = least_root(p4, n4, pl, nl) + least_root(all_p - p4, all_n - n4, pr, nr)
+                one, two = roots_inside(edges, i, p1, n1), roots_inside(edges, i, p2, n2)
+                three, four = roots_inside(edges, i, p3, n3), roots_inside(edges, i, p4, n4)
                 corner = missing - min(min(one, two), min(three, four))
                 own[i] += max(corner, max(at_edge[i], at_edge[i + 1]))
             direction = direction_of(rules, slices.feature[t])
             if direction != 0:
-                limited = LimitedSegment(
-                    direction, by_positive, by_negative, missing, p, n, all_p, all_n,
-                    p_error, n_error, rest_p_error, rest_n_error, is_exact,
-                )  # fmt: skip
-                limit_real(limited, rules.smoothing, at_edge, own)
+                limits = Limits(direction, by_positive, by_negative, missing, is_exact)
+                limit_real(limits, edges, rules.smoothing, at_edge, own)
             add_output(score[:count], at_edge, k == 0)
         best = best_of_segment(slices, is_exact, score, t, bound, best)
         if most.shape[1] > 0:

@@ -43,6 +43,7 @@ def _rounded_up(n_integers: int) -> int:
 
 
 _add_row_of_one, _add_vector = adding(ONE_WIDTH), adding(VECTOR)
+_add_two_vectors, _add_three_vectors = adding(2 * VECTOR), adding(3 * VECTOR)
 
 
 @inner("int64(int64[::1], int64[::1], int64[::1])")
@@ -110,29 +111,6 @@ def add_row(sums, at, rows, place, width):  # type: ignore[no-untyped-def]
             _add_vector(sums, np.uint64(at + VECTOR * k), rows, np.uint64(place + VECTOR * k))
 
 
-@inner("void(int64[::1], uint8, int64[::1], int64)")
-def _add_one_vector(sums, code, rows, sample):  # type: ignore[no-untyped-def]
-    at, place = np.uint64(code) * np.uint64(VECTOR), np.uint64(sample) * np.uint64(VECTOR)
-    _add_vector(sums, at, rows, place)
-
-
-@inner("void(int64[::1], uint8, int64[::1], int64)")
-def _add_two_vectors(sums, code, rows, sample):  # type: ignore[no-untyped-def]
-    width, one = np.uint64(2 * VECTOR), np.uint64(VECTOR)
-    at, place = np.uint64(code) * width, np.uint64(sample) * width
-    _add_vector(sums, at, rows, place)
-    _add_vector(sums, at + one, rows, place + one)
-
-
-@inner("void(int64[::1], uint8, int64[::1], int64)")
-def _add_three_vectors(sums, code, rows, sample):  # type: ignore[no-untyped-def]
-    width, one, two = np.uint64(3 * VECTOR), np.uint64(VECTOR), np.uint64(2 * VECTOR)
-    at, place = np.uint64(code) * width, np.uint64(sample) * width
-    _add_vector(sums, at, rows, place)
-    _add_vector(sums, at + one, rows, place + one)
-    _add_vector(sums, at + two, rows, place + two)
-
-
 @inner("void(uint8[::1], int64[::1], int64, int64[::1])")
 def add_several(codes, rows, width, sums):  # type: ignore[no-untyped-def]
     """Add rows of several outputs to the sums of a column's codes."""
@@ -140,24 +118,28 @@ def add_several(codes, rows, width, sums):  # type: ignore[no-untyped-def]
     c0, c1, c2, c3 = codes, codes[quarter:], codes[2 * quarter :], codes[3 * quarter :]
     step = quarter * width
     r0, r1, r2, r3 = rows, rows[step:], rows[2 * step :], rows[3 * step :]
+    one, two, three = np.uint64(VECTOR), np.uint64(2 * VECTOR), np.uint64(3 * VECTOR)
     if width == VECTOR:
         for i in range(quarter):
-            _add_one_vector(sums, c0[i], r0, i)
-            _add_one_vector(sums, c1[i], r1, i)
-            _add_one_vector(sums, c2[i], r2, i)
-            _add_one_vector(sums, c3[i], r3, i)
+            place = np.uint64(i) * one
+            _add_vector(sums, np.uint64(c0[i]) * one, r0, place)
+            _add_vector(sums, np.uint64(c1[i]) * one, r1, place)
+            _add_vector(sums, np.uint64(c2[i]) * one, r2, place)
+            _add_vector(sums, np.uint64(c3[i]) * one, r3, place)
     elif width == 2 * VECTOR:
         for i in range(quarter):
-            _add_two_vectors(sums, c0[i], r0, i)
-            _add_two_vectors(sums, c1[i], r1, i)
-            _add_two_vectors(sums, c2[i], r2, i)
-            _add_two_vectors(sums, c3[i], r3, i)
+            place = np.uint64(i) * two
+            _add_two_vectors(sums, np.uint64(c0[i]) * two, r0, place)
+            _add_two_vectors(sums, np.uint64(c1[i]) * two, r1, place)
+            _add_two_vectors(sums, np.uint64(c2[i]) * two, r2, place)
+            _add_two_vectors(sums, np.uint64(c3[i]) * two, r3, place)
     elif width == 3 * VECTOR:
         for i in range(quarter):
-            _add_three_vectors(sums, c0[i], r0, i)
-            _add_three_vectors(sums, c1[i], r1, i)
-            _add_three_vectors(sums, c2[i], r2, i)
-            _add_three_vectors(sums, c3[i], r3, i)
+            place = np.uint64(i) * three
+            _add_three_vectors(sums, np.uint64(c0[i]) * three, r0, place)
+            _add_three_vectors(sums, np.uint64(c1[i]) * three, r1, place)
+            _add_three_vectors(sums, np.uint64(c2[i]) * three, r2, place)
+            _add_three_vectors(sums, np.uint64(c3[i]) * three, r3, place)
     for i in range(4 * quarter, len(codes)):
         add_row(sums, np.int64(codes[i]) * width, rows, i * width, width)
 

@@ -11,14 +11,14 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from gpustump.engines.contract import Cut, Step, constant_cut, with_signs
+from gpustump.engines.contract import Cut, Step, with_signs
 from gpustump.engines.cpu.histogram.estimates import Expected, Move, counts_of_regions
 from gpustump.engines.cpu.runtime.compiling import kernel
 from gpustump.engines.cpu.split.search import BestSplit, Edges, Evaluator, SumsSource
 from gpustump.engines.cpu.split.skew import Skew
 from gpustump.engines.cpu.split.slices import UNKNOWN, Slices
 from gpustump.engines.cpu.table.bin_layout import BinLayout
-from gpustump.engines.gain import Sums, exact_score_of, gain_of, score_of_outputs
+from gpustump.engines.gain import Sums, best_constant, gain_of, score_of_outputs
 from gpustump.engines.monotone import smoothing_of
 from gpustump.engines.objective import Objective
 from gpustump.engines.threads import Team
@@ -97,7 +97,7 @@ class SplitSearch:
         expected, skew, spread = bins.look(), UNKNOWN, bins.spread
         if self._skew is not None:
             skew = self._skew.bounds(bins.sums, bins.error, expected)
-        constant = self._constant(totals.tolist())
+        constant = best_constant(totals.tolist(), self._objective)
         evaluator = self._evaluator
         if self._objective.monotone is not None:
             evaluator = evaluator.smoothed(smoothing_of(int(totals[0, 1]), self._counts.n_samples))
@@ -153,13 +153,6 @@ class SplitSearch:
         if self._skew is not None:
             self._skew.follow(step, None if known is None else known[0])
         return known
-
-    def _constant(self, totals: Sequence[Sequence[int]]) -> Cut:
-        """The constant, which leaves all samples together."""
-        if self._objective.has_signs:
-            return constant_cut(totals[0][0])
-        nothing = [(0, 0)] * len(totals)
-        return Cut(0, None, 0, 0, exact_score_of([totals, nothing, nothing], self._objective))
 
     def _offer_apart(self, found: BestSplit, edges: Edges, constant: float) -> None:
         """Offer the thresholds above all values, which separate all values from the missing ones.
