@@ -469,5 +469,5 @@ def values_of_kind(kind: str) -> str:
     if kind in (*NUMERIC, *TEMPORAL):
         return f"{kind}s"
     if kind == "object":
-        return "Python objects of several types"
+        return "Python objects"
     return "text" if kind in ("category", "numbered", "text") else f"values of type {kind}"

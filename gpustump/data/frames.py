@@ -261,7 +261,7 @@ def refuse_all_but_numbers(columns: Sequence[Column], source: str) -> None:
         raise ValueError(
             f"{source} has columns that do not hold numbers: {shown}{more}. Encode text, for "
             "example with sklearn.preprocessing.OneHotEncoder, turn dates and times into numbers, "
-            "make sparse columns dense with .sparse.to_dense(), or drop these columns."
+            "or drop these columns."
         )
 
 
@@ -333,7 +333,8 @@ def _with_known_categories(series: Any) -> Any:
 
 def _with_known_type(series: Any) -> Any:
     """Values of pandas in a type that narwhals knows: times in UTC if it does not know their zone,
-    as it knows only named zones; float16, which it knows from 2.23 on, as float32."""
+    as it knows only named zones; float16, which it knows from 2.23 on, as float32; sparse values as
+    dense ones."""
     if str(series.dtype) != "Unknown":
         return series
     import narwhals.stable.v2 as nw
@@ -344,6 +345,8 @@ def _with_known_type(series: Any) -> Any:
         return nw.from_native(native.dt.tz_convert("UTC"), series_only=True)
     if str(dtype) == "float16":
         return nw.from_native(native.astype("float32"), series_only=True)
+    if str(dtype).startswith("Sparse["):  # beside dense columns
+        return _with_known_type(nw.from_native(native.sparse.to_dense(), series_only=True))
     return series
 
 

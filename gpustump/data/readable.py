@@ -54,9 +54,12 @@ def either(texts: Iterable[str]) -> str:
 
 
 def suggestion(name: str, candidates: Sequence[str]) -> str:
-    """ " Did you mean 'x'?" if a candidate is similar, else nothing."""
+    """ " Did you mean 'x'?" if one candidate begins so, or one is similar; else nothing."""
     by_lower = {candidate.lower(): candidate for candidate in reversed(candidates)}
-    similar = difflib.get_close_matches(name.lower().strip(), by_lower, n=1)
+    text = name.lower().strip()
+    similar = [own for own in by_lower if own.startswith(text)]
+    if len(similar) != 1:
+        similar = difflib.get_close_matches(text, by_lower, n=1)
     return f" Did you mean {quoted(by_lower[similar[0]])}?" if similar else ""
 
 

@@ -266,10 +266,10 @@ class BoostedEstimator(CallbackSupportMixin, StumpEstimator):
         """When to stop early; the parameters are checked even where they are not used."""
         scoring = self._scoring()
         tol = check_real(self.tol, "tol", least=0.0)
+        self._checked_fraction()
         if self.n_iter_no_change is None:
             return None
         patience = check_count(self.n_iter_no_change, "n_iter_no_change")
-        self._checked_fraction()
         return Stopping(patience, tol, scoring, n_smoothing)
 
     def _checked_fraction(self) -> float:

@@ -344,9 +344,10 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
         """
         predicted = self.predict(X, init_score=init_score, exposure=exposure)
         with arrays.computing_on(predicted):
-            targets = arrays.to_host(check_targets(y, predicted))
-        weight = arrays.to_host(sample_weight) if arrays.is_array(sample_weight) else sample_weight
-        return float(r2_score(targets, arrays.to_host(predicted), sample_weight=weight))
+            given, targets = check_weights(sample_weight, predicted), check_targets(y, predicted)
+            rows, weights = given.rows, arrays.to_host(given.values)
+            true, own = (arrays.to_host(arrays.picked(x, rows)) for x in (targets, predicted))
+        return float(r2_score(true, own, sample_weight=weights))
 
     @property
     def rounds_(self) -> tuple[tuple[AnyRound, ...], ...]:
@@ -361,12 +362,19 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
 
     @property
     def held_out_errors_(self) -> tuple[tuple[float, ...], ...]:
-        """For each run the mean squared error, or deviance, of the held-out samples."""
+        """For each run the mean squared error, or deviance, of the held-out samples.
+
+        With an exposure, or an `init_score` of counts, the deviance is that of the rates, each of
+        which counts as often as its exposure says; so it depends on the exposures' unit.
+        """
         return self._errors(super().held_out_errors_)
 
     @property
     def evals_result_(self) -> dict[str, dict[str, Curve]]:
-        """The mean squared error, or mean deviance, of each round as curves, by data set."""
+        """The mean squared error, or mean deviance, of each round as curves, by data set.
+
+        See `held_out_errors_` for deviances with an exposure.
+        """
         scale = self._scale
 
         def curve(learnt: Curve) -> Curve:

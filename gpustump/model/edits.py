@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import math
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -131,6 +131,10 @@ def listed_edits(given: Any, digests: Sequence[str]) -> list[Any]:
     """
     is_file = isinstance(given, str | PathLike)
     if is_file:
+        if not Path(given).is_file():
+            raise ValueError(
+                f"edits must be a file of edits; there is none at {shown(str(given))}."
+            )
         try:
             given = json.loads(Path(given).read_text("utf-8"))
         except ValueError as error:
@@ -145,7 +149,13 @@ def listed_edits(given: Any, digests: Sequence[str]) -> list[Any]:
                 f"{digests[0]}. Edit the model that they were made for."
             )
         return list(given["edits"])
-    return [given] if isinstance(given, Mapping | Edit) else list(given)
+    if isinstance(given, Mapping | Edit):
+        return [given]
+    if not isinstance(given, Iterable):
+        raise TypeError(
+            f"edits must be an edit, several of them, or what a page saves; got {shown(given)}."
+        )
+    return list(given)
 
 
 def edit_of(given: Any, features: tuple[int, ...]) -> Edit:

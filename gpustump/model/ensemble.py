@@ -329,8 +329,9 @@ class StumpEnsemble:
     def staged_decision_function(self, X: Array, *, n_jobs: int | None = None) -> Iterator[Array]:
         """`decision_function` after 1, 2, ... rounds; the last equals it exactly.
 
-        The score of a member with fewer rounds than others stays the same after its last round. If
-        there are pairs of features, one more step adds all of them.
+        A model without rounds has no such step. The score of a member with fewer rounds than others
+        stays the same after its last round. If there are pairs of features, one more step adds all
+        of them.
 
         Examples
         --------

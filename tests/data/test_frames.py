@@ -128,7 +128,7 @@ def test_times_of_every_zone_and_type_are_seconds_since_1970_in_utc(seconds, ser
 )
 def test_objects_of_several_types_are_refused_as_such(values):
     frame = pd.DataFrame({"mix": pd.Series(values, dtype=object)})
-    with pytest.raises(ValueError, match=r"'mix' \(Python objects of several types, such as"):
+    with pytest.raises(ValueError, match=r"'mix' \(Python objects, such as"):
         AdaBoostClassifier().fit(frame, [0, 1])
 
 
