@@ -89,6 +89,8 @@ class Kernels:
             return "the CPU kernels take arrays in the host's memory only"
         if importlib.util.find_spec("numba") is None:
             return f"Numba is not installed: {how_to_install('cpu')}"
+        if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
+            return "NUMBA_DISABLE_JIT keeps Numba from compiling them"
         if self._problem is None and not self.are_loaded() and not has_room(self._bytes_needed):
             return f"loading them takes {readable_bytes(self._bytes_needed)} of memory"
         return self._problem
@@ -240,9 +242,26 @@ KERNELS = Kernels()
 
 
 class _KernelEngine:
-    """What the engines have in common: a file with the run's class, which is named like it."""
+    """What the engines have in common: a file with the run's class, which is named like it.
+
+    Attributes
+    ----------
+    most_samples, numbers
+        How many samples are too many, and for what.
+    finds_intervals
+    """
 
     name: str
+    most_samples, numbers = 2**31, "positions of 31 bits"
+    finds_intervals = False
+
+    def refusal(self, task: Task) -> str | None:
+        """Why it cannot train this; None if it can."""
+        if task.objective.learner == "interval" and not self.finds_intervals:
+            return "it finds no intervals"
+        if task.n_samples >= self.most_samples:
+            return f"{task.n_samples} samples are too many for {self.numbers}"
+        return "the table is sparse" if arrays.is_sparse(task.X) else KERNELS.refusal(task.X)
 
     def start(
         self,
@@ -265,12 +284,7 @@ class SortedEngine(_KernelEngine):
 
     name = "sorted"
     summary = "CPU kernels, sorted features"
-
-    def refusal(self, task: Task) -> str | None:
-        """Why it cannot train this; None if it can."""
-        if task.n_samples >= 2**31:
-            return f"{task.n_samples} samples are too many for positions of 31 bits"
-        return "the table is sparse" if arrays.is_sparse(task.X) else KERNELS.refusal(task.X)
+    finds_intervals = True
 
     def least_bytes(self, task: Task, resources: Resources) -> int:
         """The least memory beside X with which it can train this."""
@@ -292,12 +306,7 @@ class ScannedEngine(SortedEngine):
 
     name = "scanned"
     summary = "CPU kernels, sorted features, scanned whole"
-
-    def refusal(self, task: Task) -> str | None:
-        """Why it cannot train this; None if it can."""
-        if task.objective.learner == "interval":
-            return "it finds no intervals"
-        return super().refusal(task)
+    finds_intervals = False
 
     def prepare(self, task: Task, rows: Array | None, resources: Resources) -> SortedTable:
         """Sort every feature."""
@@ -323,14 +332,7 @@ class CodedEngine(_KernelEngine):
 
     name = "coded"
     summary = "CPU kernels, histograms"
-
-    def refusal(self, task: Task) -> str | None:
-        """Why it cannot train this; None if it can."""
-        if task.objective.learner == "interval":
-            return "it finds no intervals"
-        if task.n_samples >= MOST_CODED:
-            return f"{task.n_samples} samples are too many for numbers of 30 bits"
-        return "the table is sparse" if arrays.is_sparse(task.X) else KERNELS.refusal(task.X)
+    most_samples, numbers = MOST_CODED, "numbers of 30 bits"
 
     def least_bytes(self, task: Task, resources: Resources) -> int:
         """The least memory beside X with which it can train this."""
@@ -362,8 +364,8 @@ class SparseEngine(_KernelEngine):
         """Why it cannot train this; None if it can."""
         if not arrays.is_sparse(task.X):
             return "the table is not sparse"
-        if task.n_samples >= 2**31:
-            return f"{task.n_samples} samples are too many for positions of 31 bits"
+        if task.n_samples >= self.most_samples:
+            return f"{task.n_samples} samples are too many for {self.numbers}"
         return KERNELS.refusal(task.X.values)
 
     def least_bytes(self, task: Task, resources: Resources) -> int:

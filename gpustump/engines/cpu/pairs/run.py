@@ -55,7 +55,7 @@ class KernelPairRun:
             classes = labels.astype(np.int64)
         self._n_outputs = len(numbers) if loss == "softmax" else 1
         self._samples = PairSamples(
-            np.ascontiguousarray(bins),
+            np.require(bins, requirements=("C", "W")),  # JAX lends arrays that are read-only
             np.asarray(n_bins, dtype=np.int64),
             numbers,
             classes,

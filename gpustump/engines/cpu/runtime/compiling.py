@@ -50,7 +50,7 @@ from numba.core.serialize import dumps
 from gpustump.data.collector import collector_paused
 from gpustump.engines.announcements import announce_anywhere
 from gpustump.engines.cpu.runtime.host_memory import COMPILING_BYTES, has_room
-from gpustump.engines.cpu.runtime.kernel_folder import STAGES, kernel_folder
+from gpustump.engines.cpu.runtime.kernel_folder import STAGES, kernel_folder, module_of
 
 Integers = Annotated[np.ndarray, "int64[::1]"]
 Floats = Annotated[np.ndarray, "float64[::1]"]
@@ -58,8 +58,6 @@ Bytes = Annotated[np.ndarray, "uint8[::1]"]
 """Annotations of the arrays that most groups hold."""
 
 Group = TypeVar("Group", bound=type)
-
-_ROOM = "gpustump.engines.cpu"
 
 _groups: dict[str, type] = {}
 
@@ -72,17 +70,18 @@ listeners: list[Callable[[], None]] = []
 def load(*stages: str) -> None:
     """Import kernels, compiling those that are not on disk."""
     for stage in stages or STAGES:
-        importlib.import_module(f"{_ROOM}.{stage}")
+        importlib.import_module(module_of(stage))
 
 
 def loaded() -> list[str]:
     """The stages that this process has imported."""
-    return [stage for stage in STAGES if f"{_ROOM}.{stage}" in sys.modules]
+    return [stage for stage in STAGES if module_of(stage) in sys.modules]
 
 
 def group(cls: Group) -> Group:
     """Allow this NamedTuple in signatures; its annotations give the types of its fields."""
-    assert _groups.setdefault(cls.__name__, cls) is cls, f"two groups are named {cls.__name__}"
+    known = _groups.setdefault(cls.__name__, cls)  # outside of the assert, which -O removes
+    assert known is cls, f"two groups are named {cls.__name__}"
     return cls
 
 
@@ -120,8 +119,6 @@ def _compiling(
             function.__qualname__ = f"{function.__qualname__}_{name}"
         njit: Any = numba.njit
         dispatcher = njit(nogil=True, boundscheck=False, error_model="numpy", **options)(function)
-        if not hasattr(dispatcher, "compile"):  # a plain function: Numba is switched off
-            return dispatcher
         folder = kernel_folder()
         if folder is not None and function.__module__.startswith("gpustump."):
             dispatcher._cache = KernelCache(folder, function)  # it knows no other sources

@@ -61,8 +61,15 @@ STAGES = (
     "predict.pair_scores",
     "predict.running_scores",
     "predict.held_out_sums",
+    "cluster.key_ranges",
 )
 """The files that a fit or a prediction imports; these import all other files with kernels."""
+
+
+def module_of(stage: str) -> str:
+    """The name of a stage's module."""
+    return f"gpustump.engines.{'' if stage.startswith('cluster.') else 'cpu.'}{stage}"
+
 
 _ROOMS, _WITHOUT_KERNELS = ("engines", "learners"), ("cuda", "reference")
 """Folders in the package with all that is compiled into kernels, and folders in these that have
@@ -151,8 +158,7 @@ def _this_cpu() -> list[str]:
 def n_kernels() -> int:
     """How many kernels all stages declare, without inner functions."""
     marks = b"\n@kernel(", b"\n@parallel(", b"\ntake_turns = turns_by("
-    of_cpu = (text for name, text in _sources() if name.startswith("engines/cpu/"))
-    return sum(text.count(mark) for text in of_cpu for mark in marks)
+    return sum(text.count(mark) for _, text in _sources() for mark in marks)
 
 
 def _beside_sources() -> Path:
