@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from bench.contenders import GROUPS, PATIENCE, SHARE, Contender, chosen, stumps_made
+from bench.contenders import GROUPS, PATIENCE, SHARE, Contender, chosen
 from bench.machine import usable_cores
 from bench.real_tables import KINDS, TABLES, Source, Table
 from bench.records import Result
@@ -183,8 +183,8 @@ def on_fold(
     """
     if reason := contender.absent():
         raise WithdrawnError(reason)
-    stops_early = contender in GROUPS["glassbox"]
-    rounds = None if stops_early else options.rounds * _per_class(contender, train)
+    is_glass = contender in GROUPS["glassbox"]  # it stops early
+    rounds = None if is_glass else options.rounds * _per_class(contender, train)
     try:
         with warnings.catch_warnings(), threadpool_limits(limits=options.threads):
             warnings.simplefilter("ignore")  # they concern data and settings, the same for all
@@ -193,10 +193,9 @@ def on_fold(
             fit, _ = timed(lambda: model.fit(*train))
             took = {"fit": fit, "cpu": time.process_time() - cpu}
             scores = number_scores(model, train, test, loss) if loss else class_scores(model, test)
-            stumps = {} if stops_early else {"stumps": stumps_made(model)}
             predict = model.predict if loss else model.predict_proba
             seconds = [timed(lambda: predict(test.X))[0] for _ in range(_PREDICTIONS)]
-            return {**scores, **stumps, **took, "predict": statistics.median(seconds)}
+            return {**scores, **took, "predict": statistics.median(seconds)}
     except Exception as failure:
         first_line = str(failure).partition("\n")[0]
         raise WithdrawnError(f"{type(failure).__name__}: {first_line}") from failure

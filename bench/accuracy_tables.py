@@ -62,7 +62,7 @@ class Kind:
         self.time = "fit" if "fit" in known else "cpu"
         error = ERROR if title in (*CLASSES, TOGETHER) else NUMBER_ERROR
         self.scores = [own for own in (error, LOG_LOSS, BRIER) if own.name in known]
-        self.others = [name for name in ("stumps", "predict") if name in known]
+        self.has_predictions = "predict" in known
 
     def means(self, name: str) -> dict[str, float]:
         """The mean of each contender over the common tables."""
@@ -168,9 +168,6 @@ def _summary(kind: Kind) -> str:
     best = LOG_LOSS if LOG_LOSS in kind.scores else kind.scores[0]
     shown = {who: number(rank) for who, rank in kind.ranks(best).items()}
     columns.append((f"rank, {best.title.partition(',')[0].lower()}", shown))
-    if "stumps" in kind.others:
-        stumps = {who: f"{mean:.0f}" for who, mean in kind.means("stumps").items()}
-        columns.append(("stumps", stumps))
     unit = "s" if kind.time == "fit" else "s of the processor"
     seconds = {who: number(mean) for who, mean in kind.means(kind.time).items()}
     columns.append((f"fit, {unit}", seconds))
@@ -178,7 +175,7 @@ def _summary(kind: Kind) -> str:
         fits = kind.ratios(kind.time)
         columns.append(("x EBM's", {who: number(mean) for who, (mean, _) in fits.items()}))
         columns.append(("most", {who: number(most) for who, (_, most) in fits.items()}))
-        if "predict" in kind.others:
+        if kind.has_predictions:
             predict = {who: number(mean) for who, (mean, _) in kind.ratios("predict").items()}
             columns.append(("predict, x EBM's", predict))
     rows = [[who, *(cells[who] for _, cells in columns)] for who in kind.contenders]

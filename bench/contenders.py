@@ -120,30 +120,13 @@ _ROUNDS: Mapping[str, Callable[[Any], int]] = {
     "tree_count_": lambda model: model.tree_count_,  # CatBoost
     "n_iter_": lambda model: model.n_iter_,  # HistGradientBoosting
 }
-_STUMPS: Mapping[str, Callable[[Any], int]] = {
-    "model_": lambda model: sum(not term.is_constant for term in model.model_.additive.terms),
-    "get_booster": lambda model: sum(
-        model.get_booster().get_score(importance_type="weight").values()
-    ),
-    "booster_": lambda model: np.sum(model.booster_.feature_importance("split")),
-    "get_tree_leaf_counts": lambda model: np.sum(model.get_tree_leaf_counts() > 1),
-    "estimators_": lambda model: sum(tree.get_n_leaves() > 1 for tree in model.estimators_),
-}
-"""How rounds, and trees with a split, are counted: by an attribute of a library's models."""
+"""How rounds are counted: by an attribute of a library's models."""
 
 
 def rounds_made(model: Any) -> int | None:
     """How many rounds a fitted model holds; None if that is not known."""
-    return _counted(model, _ROUNDS)
-
-
-def stumps_made(model: Any) -> int | None:
-    """How many trees with a split it really holds; libraries end early where none helps."""
-    return _counted(model[-1] if hasattr(model, "named_steps") else model, _STUMPS)
-
-
-def _counted(model: Any, ways: Mapping[str, Callable[[Any], int]]) -> int | None:
-    return next((int(count(model)) for name, count in ways.items() if hasattr(model, name)), None)
+    known = (count for name, count in _ROUNDS.items() if hasattr(model, name))
+    return next((int(count(model)) for count in known), None)
 
 
 def device_used(model: Any) -> str | None:

@@ -263,13 +263,13 @@ class BoostedEstimator(CallbackSupportMixin, StumpEstimator):
         return "stump"
 
     def _stopping(self, n_smoothing: int) -> Stopping | None:
-        """When to stop early; the parameters are checked even where they are not used."""
+        """When to stop early; the score and `tol` are checked even where they are not used."""
         scoring = self._scoring()
         tol = check_real(self.tol, "tol", least=0.0)
-        self._checked_fraction()
         if self.n_iter_no_change is None:
             return None
         patience = check_count(self.n_iter_no_change, "n_iter_no_change")
+        self._checked_fraction()
         return Stopping(patience, tol, scoring, n_smoothing)
 
     def _checked_fraction(self) -> float:

@@ -109,6 +109,16 @@ def test_a_table_ends_for_all_once_one_has_used_its_time_and_each_sample_was_hel
     assert done == [("noter", n_folds, None), ("slow", n_folds, None), ("refuser", 0, reason)]
 
 
+OURS = [own for group in ("rounds", "glassbox") for own in GROUPS[group] if "gpustump" in own.name]
+
+
+@pytest.mark.parametrize("contender", [pytest.param(own, id=own.name) for own in OURS])
+def test_what_a_fold_measures_is_measured_of_each_of_our_own_models(contender):
+    (found,) = on_table(IRIS, Table(*IRIS.read()), [contender], options(first=1))
+    assert found.reason is None
+    assert {*found.values} >= {"error", "log_loss", "fit", "cpu", "predict"}
+
+
 @pytest.mark.filterwarnings("ignore:The argument 'eval_set' is deprecated")  # new in LightGBM 4.7
 @pytest.mark.parametrize("name", ["gpustump", "LightGBM", "XGBoost", "scikit-learn"])
 def test_contenders_stop_early_and_learn_by_the_loss_they_are_given(name):

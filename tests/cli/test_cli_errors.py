@@ -139,6 +139,7 @@ COMMAND_REFUSALS = {
     "train table.npz --target y --drop 0,1,2": "no column is left",
     "train table.npz --target y -o table.npz": "would replace the file",
     "predict m.json t.csv --expose e": "unexpected argument '--expose'. Did you mean '--exposure'?",
+    "train table.npz --target y --test 5": "'--test'. Did you mean '--test-size'?",
     "predict": "required: MODEL, DATA (see gpustump predict --help)",
     "predict absent.json table.npy -o o.csv": "absent.json: No such file",
     "predict table.npy table.npy -o o.csv": "is not a gpustump model",

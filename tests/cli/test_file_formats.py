@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import importlib
 import lzma
 from pathlib import Path
 
@@ -15,15 +14,6 @@ from command import command_fixture  # noqa: F401
 from gpustump import StumpEnsemble
 
 polars = pytest.importorskip("polars")
-
-
-def zstd():
-    for name in ("compression.zstd", "backports.zstd"):
-        try:
-            return importlib.import_module(name)
-        except ImportError:
-            pass
-    return pytest.skip("needs Python 3.14 or backports.zstd")
 
 
 @pytest.fixture
@@ -54,9 +44,9 @@ def predictions(command, data: str) -> bytes:
 PACKED = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 
 
-@pytest.mark.parametrize("packed", [*PACKED, ".zst"])
+@pytest.mark.parametrize("packed", PACKED)
 def test_compressed_text_is_read_and_a_damaged_file_is_named(command, frame, packed):
-    pack = PACKED.get(packed) or zstd().compress
+    pack = PACKED[packed]
     texts = {
         ".csv": frame.write_csv(),
         ".tsv": frame.write_csv(separator="\t"),

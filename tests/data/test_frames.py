@@ -270,6 +270,13 @@ def test_a_pandas_frame_of_one_dtype_is_not_copied():
     assert np.shares_memory(numbers_of(columns_of(frame)), X)
 
 
+def test_sparse_columns_beside_dense_ones_hold_their_values():
+    dense = pd.DataFrame({"a": [True, False, True], "b": [0.0, 2.5, 0.0], "c": [1, 2, 3]})
+    types = {"a": pd.SparseDtype(bool), "b": pd.SparseDtype(float, 2.5)}
+    found = numbers_of(columns_of(dense.astype(types)))
+    np.testing.assert_array_equal(found, numbers_of(columns_of(dense)))
+
+
 def test_a_column_may_have_the_name_of_an_attribute_of_sparse_tensors():
     frame = pd.DataFrame({"layout": pd.Categorical(["sparse", "dense"] * 20), "n": range(40)})
     clf = AdaBoostClassifier(n_estimators=3, categorical_features="from_dtype")

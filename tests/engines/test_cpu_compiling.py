@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 import subprocess
 import sys
@@ -75,17 +74,16 @@ def test_what_one_function_makes_for_several_losses_has_names_of_its_own():
 
 def test_the_stages_import_every_file_that_holds_kernels():
     compiling.load()
-    importlib.import_module("gpustump.engines.cluster.kernel_shard")  # which has kernels of its own
-    folder = Path(compiling.__file__).parents[1]
+    folder = Path(compiling.__file__).parents[2]
     holding = [
         file for file in folder.rglob("*.py") if re.search(r"\n@(kernel|inner)\(", file.read_text())
     ]
     names = [".".join(file.relative_to(folder).with_suffix("").parts) for file in holding]
     assert len(names) > 5
-    assert [name for name in names if f"gpustump.engines.cpu.{name}" not in sys.modules] == []
+    assert [name for name in names if f"gpustump.engines.{name}" not in sys.modules] == []
 
 
-def test_a_bar_is_told_of_every_kernel_and_knows_their_number():
+def test_a_bar_is_told_of_every_kernel_and_knows_their_number_even_without_asserts():
     program = """
 from gpustump.engines.cpu.runtime import compiling, kernel_folder
 told = []
@@ -93,7 +91,7 @@ compiling.listeners.append(lambda: told.append(1))
 compiling.load()
 print(len(told), kernel_folder.n_kernels())
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-O", "-c", program], capture_output=True, text=True)
     n_told, n_known = done.stdout.split()
     assert n_told == n_known, done.stderr
 

@@ -99,6 +99,14 @@ class Made:
             return ArrayPairRun(to(self.bins), N_BINS, loss)
 
 
+def test_lent_arrays_are_read_and_not_written():
+    made = Made("logistic")
+    wanted = turns_of(made.kernels(), made, 3, 0)
+    for lent in (made.bins, made.labels, made.weights, made.scores):
+        lent.flags.writeable = False
+    check_equal(turns_of(made.kernels(), made, 3, 0), wanted)
+
+
 def candidates(n_turns: int) -> PairCandidates:
     keys = np.arange(1, 7, dtype=np.uint64).reshape(3, 2)
     n_places = np.asarray(N_BINS)[PAIRS] - 1

@@ -257,6 +257,14 @@ def test_auto_takes_a_gpu_for_large_tables_only_and_says_why_not(a_gpu, monkeypa
     assert not found.endswith(".")
 
 
+@needs_numba
+@pytest.mark.parametrize(("value", "is_off"), [("1", True), ("0", False), ("", False)])
+def test_a_numba_that_is_switched_off_is_not_used(value, is_off, monkeypatch):
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", value)
+    found = str(chosen(LARGE, device="cpu"))
+    assert ("NUMBA_DISABLE_JIT keeps Numba from compiling them" in found) == is_off
+
+
 def test_the_host_is_tried_after_a_gpu_that_failed_with_a_warning(a_gpu, monkeypatch):
     from gpustump.engines.cuda.engine import CudaEngine
 

@@ -249,6 +249,15 @@ def test_what_sparse_tables_cannot_have_is_refused_by_name(what):
     assert not hasattr(estimator, "model_")
 
 
+@pytest.mark.parametrize(("form", "what"), [("csr", "4 columns"), ("csc", "40 rows")])
+@pytest.mark.parametrize("index", [-1, 40])
+def test_an_index_that_the_matrix_does_not_have_is_refused(form: str, what: str, index: int):
+    X = words(40, 4).asformat(form)
+    X.indices[3] = index
+    with pytest.raises(ValueError, match=f"of {what} that lists {what.split()[1][:-1]} {index}"):
+        AdaBoostClassifier().fit(X, labels(words(40, 4)))
+
+
 def test_a_route_says_that_a_table_is_sparse_and_keeps_to_max_memory():
     X = words(300, 20)
     fitted = LogitBoostClassifier(n_estimators=3, max_memory="1MB").fit(X, labels(X))

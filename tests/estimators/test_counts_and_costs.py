@@ -109,6 +109,7 @@ def test_recorded_errors_are_those_of_the_predictions(loss, weighted):
         assert errors[number] == -scores[number] == pytest.approx(own, rel=1e-9)
     assert reg.evals_result_["validation"][error_of.__name__] == list(errors)
     assert reg.score(X_val, y_val, w_val) == r2_score(y_val, predicted, sample_weight=w_val)
+    assert reg.score(X_val, y_val, 2.0) == pytest.approx(r2_score(y_val, predicted), rel=1e-12)
 
 
 def test_an_exposure_is_a_rate_that_weighs_as_much():

@@ -45,7 +45,6 @@ BINARY_FORMATS = {
     b"\x1f\x8b": ".csv.gz",
     b"BZh": ".csv.bz2",
     b"\xfd7zXZ\x00": ".csv.xz",
-    b"\x28\xb5\x2f\xfd": ".csv.zst",
 }
 """What files of each format begin with; compressed text is taken for CSV."""
 

@@ -6,12 +6,12 @@ import bz2
 import contextlib
 import gzip
 import lzma
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import IO, Any
 
-from gpustump.cli.errors import InputError, MissingLibraryError
+from gpustump.cli.errors import InputError
 
-COMPRESSIONS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "Zstandard"}
+COMPRESSIONS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz"}
 """Endings of compressed text files, and the names of the formats."""
 
 
@@ -30,12 +30,12 @@ def unpacked(path: str) -> Iterator[IO[bytes]]:
     Raises
     ------
     InputError
-        If it is not intact, or a library is missing; also while it is read, within the `with`.
+        If it is not intact; also while it is read, within the `with`.
     """
     ending = next((end for end in COMPRESSIONS if path.lower().endswith(end)), None)
-    opened = _opener(path, ending)
+    opener: Any = {None: open, ".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}[ending]
     try:
-        with opened(path, "rb") as file:
+        with opener(path, "rb") as file:
             yield file
     except (MemoryError, InputError):
         raise
@@ -46,18 +46,3 @@ def unpacked(path: str) -> Iterator[IO[bytes]]:
         raise InputError(
             f"{path} is not an intact {COMPRESSIONS[ending]} file: {error}."
         ) from error
-
-
-def _opener(path: str, ending: str | None) -> Callable[..., Any]:
-    if ending != ".zst":
-        openers = {None: open, ".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-        return openers[ending]  # type: ignore[return-value]
-    try:
-        from compression import zstd
-    except ImportError:  # before Python 3.14
-        try:
-            from backports import zstd
-        except ImportError as error:
-            raise MissingLibraryError(f"reading {path}", "backports.zstd") from error
-    found: Callable[..., Any] = zstd.open
-    return found
