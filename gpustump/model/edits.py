@@ -131,10 +131,8 @@ def listed_edits(given: Any, digests: Sequence[str]) -> list[Any]:
     """
     is_file = isinstance(given, str | PathLike)
     if is_file:
-        if not Path(given).is_file():
-            raise ValueError(
-                f"edits must be a file of edits; there is none at {shown(str(given))}."
-            )
+        if Path(given).is_dir():
+            raise ValueError(f"edits must be a file of edits; {shown(str(given))} is a folder.")
         try:
             given = json.loads(Path(given).read_text("utf-8"))
         except ValueError as error:

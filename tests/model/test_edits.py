@@ -141,7 +141,7 @@ WRONG: dict[str, tuple[str, Any, str]] = {
     "another model": ("newton", OF_ANOTHER, "these edits are of the model 'other'"),
     "a number": ("newton", [3], "mapping with a term"),
     "no list": ("newton", 3, "edits must be an edit, several of them"),
-    "no file": ("newton", "", "edits must be a file of edits; there is none at ''"),
+    "no file": ("newton", "", "edits must be a file of edits; '' is a folder"),
 }
 
 
