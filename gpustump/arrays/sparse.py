@@ -125,17 +125,7 @@ def from_scipy(X: Any) -> SparseTable:
 
     Entries of one place are added up in the matrix's own type, as SciPy does. Zeros and negative
     zeros that are stored are left out. The matrix is not changed.
-
-    Raises
-    ------
-    ValueError
-        If it lists a row or a column that it does not have: SciPy would write elsewhere.
     """
-    if X.format in ("csr", "csc") and len(X.indices):
-        what, n = ("column", X.shape[1]) if X.format == "csr" else ("row", X.shape[0])
-        for own in (int(X.indices.min()), int(X.indices.max())):
-            if not 0 <= own < n:
-                raise ValueError(f"X is a sparse matrix of {n} {what}s that lists {what} {own}.")
     csc = X.tocsc()
     if not csc.has_canonical_format:
         csc = csc.copy() if csc is X or np.shares_memory(csc.data, X.data) else csc

@@ -99,6 +99,8 @@ def _sparse_matrix(X: Any, name: str) -> Any:
     ------
     TypeError
         If it is sparse in a way that is not supported.
+    ValueError
+        If it lists a row or a column that it does not have: SciPy would write beyond its arrays.
     """
     if _is_sparse_tensor(X):
         raise TypeError(
@@ -110,6 +112,13 @@ def _sparse_matrix(X: Any, name: str) -> Any:
             f"{name} is a sparse matrix of CuPy, and sparse tables are trained on the host: pass "
             f"{name}.get()."
         )
+    if getattr(X, "format", None) in ("csr", "csc") and len(X.indices):
+        what, n = ("column", X.shape[1]) if X.format == "csr" else ("row", X.shape[0])
+        for own in (int(X.indices.min()), int(X.indices.max())):
+            if not 0 <= own < n:
+                raise ValueError(
+                    f"{name} has {n} {what}s, but its indices list {what} {own}; they count from 0."
+                )
     if hasattr(X, "tocsc"):
         return X
     if any(dtype.fill_value != 0 for dtype in X.dtypes):  # a frame of pandas

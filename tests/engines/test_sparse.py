@@ -254,8 +254,10 @@ def test_what_sparse_tables_cannot_have_is_refused_by_name(what):
 def test_an_index_that_the_matrix_does_not_have_is_refused(form: str, what: str, index: int):
     X = words(40, 4).asformat(form)
     X.indices[3] = index
-    with pytest.raises(ValueError, match=f"of {what} that lists {what.split()[1][:-1]} {index}"):
-        AdaBoostClassifier().fit(X, labels(words(40, 4)))
+    model = AdaBoostClassifier(n_estimators=2).fit(words(40, 4), labels(words(40, 4)))
+    for method in (lambda: model.fit(X, labels(words(40, 4))), lambda: model.predict(X)):
+        with pytest.raises(ValueError, match=f"X has {what}, but its indices list .* {index};"):
+            method()
 
 
 def test_a_route_says_that_a_table_is_sparse_and_keeps_to_max_memory():

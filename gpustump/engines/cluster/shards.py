@@ -67,7 +67,8 @@ def shard_of(
     elif len(samples) >= MOST_CODED:
         problem = "they are too many; take more workers"
     else:
-        if KERNELS.load(CODED.name, *dict.fromkeys(STAGE_OF.values()), "histogram.update_pass"):
+        losses = dict.fromkeys(STAGE_OF.values())
+        if KERNELS.load(CODED.name, *losses, "histogram.update_pass", "cluster.key_ranges"):
             from gpustump.engines.cluster.kernel_shard import KernelShard
 
             return KernelShard(samples, n_threads)

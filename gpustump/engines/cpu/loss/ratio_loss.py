@@ -89,8 +89,9 @@ def _multiply(moving, fixed, scores, gradient, hessian, sign, regions, votes, fa
 def advance(piece, amounts, scores, gradient, hessian, sign, regions, votes, factors, size, sums):  # type: ignore[no-untyped-def]
     """Update a piece of the samples; see `Loss._updating`."""
     own = factors[:, 0, 0 if sign > 0 else 1]
-    for start in range(piece * size, min((piece + 1) * size, len(regions)), CHUNK):
-        end = min(start + CHUNK, (piece + 1) * size, len(regions))
+    high = min((piece + 1) * size, len(regions))
+    for start in range(piece * size, high, CHUNK):
+        end = min(start + CHUNK, high)
         here = regions[start:end]
         found = _multiply(
             amounts[0, start:end], amounts[1, start:end], scores[0, start:end],

@@ -81,8 +81,9 @@ def advance(  # type: ignore[no-untyped-def]
     The arguments are plain arrays, as Numba takes microseconds to find the type of a group.
     """
     room, sums = repeated(units), all_sums[piece]
-    for start in range(piece * size, min((piece + 1) * size, len(regions)), CHUNK):
-        end = min(start + CHUNK, (piece + 1) * size, len(regions))
+    high = min((piece + 1) * size, len(regions))
+    for start in range(piece * size, high, CHUNK):
+        end = min(start + CHUNK, high)
         here = regions[start:end]
         of_chunk = units_of_chunk(units, room, start, end)
         if moves:

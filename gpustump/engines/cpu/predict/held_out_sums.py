@@ -107,8 +107,8 @@ def _n_outputs(scores: np.ndarray) -> int:
 @parallel("void(int64, float64[:, ::1], int64[::1], int64[::1], int64, int64[:, ::1])")
 def add_right(piece, scores, classes, units, size, all_sums):  # type: ignore[no-untyped-def]
     """Add up, by class, the units of a piece of the samples that are classified right."""
-    low, sums = piece * size, all_sums[piece]
-    tile, labels, own = scores[low : low + size], classes[low : low + size], units[low : low + size]
+    here, sums = slice(piece * size, (piece + 1) * size), all_sums[piece]
+    tile, labels, own = scores[here], classes[here], units[here]
     if scores.shape[1] == 1:
         right, positive = 0, 0
         for i in range(len(tile)):
@@ -214,12 +214,9 @@ _ADD_LOSSES = (
 def add_logistic(piece, scores, classes, weights, table, bits, size, sums):  # type: ignore[no-untyped-def]
     """Add up, by output, the weighted logistic losses of a piece of the samples."""
     nodes, drops, node_bits = table
-    step_bits, n_outputs, low = np.uint64(bits - node_bits), scores.shape[1], piece * size
-    tile, labels, by = (
-        scores[low : low + size],
-        classes[low : low + size],
-        weights[low : low + size],
-    )
+    step_bits, n_outputs = np.uint64(bits - node_bits), scores.shape[1]
+    here = slice(piece * size, (piece + 1) * size)
+    tile, labels, by = scores[here], classes[here], weights[here]
     for output in range(n_outputs):
         positive = 1 if n_outputs == 1 else output
         total = 0

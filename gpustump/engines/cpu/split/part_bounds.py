@@ -93,7 +93,10 @@ def roots_inside(edges, i, p, n):  # type: ignore[no-untyped-def]
 
 @inner("float64(EdgeSums, int64, int64, int64, float64)")
 def gains_inside(edges, i, a, b, l2):  # type: ignore[no-untyped-def]
-    """Newton votes: the most that a cut inside cell `i` gains, without missing values."""
+    """Newton votes: the most that a cut inside cell `i` gains, without missing values.
+
+    What is left for the other side is computed from integers: as floats, large sums would cancel.
+    """
     left = most_gain(a, b, edges.left_x[i + 1], edges.left_y[i + 1], l2)
     return left + most_gain(
         edges.all_x - a, edges.all_y - b, edges.right_x[i], edges.right_y[i], l2
