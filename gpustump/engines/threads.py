@@ -31,7 +31,7 @@ Item = TypeVar("Item")
 CREW_SIZE = 32
 """Numbers of the array through which the threads of a team meet."""
 
-_PIECES = 4
+PIECES = 4
 """About how many pieces each thread takes: few, but enough for nearly equal shares."""
 
 MOST_THREADS = max(8, os.cpu_count() or 1)
@@ -99,7 +99,7 @@ class Team:
     def pieces(self, total: int, least: int) -> tuple[int, int]:
         """How many pieces `total` things are taken in, and the size of each but the last: a
         multiple of `least`."""
-        size = total if self.size == 1 else -(-total // (_PIECES * self.size))
+        size = total if self.size == 1 else -(-total // (PIECES * self.size))
         size = max(1, -(-size // least)) * least
         return max(1, -(-total // size)), size
 

@@ -9,6 +9,7 @@ shares of the integers, and estimated sums with the sums.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -32,8 +33,9 @@ from gpustump.engines.cpu import coded
 from gpustump.engines.cpu.histogram import row_sums
 from gpustump.engines.cpu.histogram.estimates import Move, move_slots
 from gpustump.engines.cpu.split import split_search
+from gpustump.engines.cpu.split.refine import BestCut, judging
 from gpustump.engines.cpu.split.search import BestSplit, Edges, Evaluator
-from gpustump.engines.cpu.split.skew import Expected, Skew
+from gpustump.engines.cpu.split.skew import Expected, Skew, learn
 from gpustump.engines.cpu.split.slices import EXACT, UNKNOWN, Outside, Slices
 from gpustump.engines.cpu.table import codes
 from gpustump.engines.cpu.table.bin_layout import BinLayout
@@ -92,41 +94,39 @@ class Watched:
         class Watching(BestSplit):
             estimates = False
 
-            def search(self, edges: Edges, learn: Any) -> None:
+            def search(self, edges: Edges) -> None:
                 self.edges, were_estimates = edges, self.estimates
                 self.estimates = False
-                super().search(edges, learn)
+                super().search(edges)
                 self.estimates = were_estimates
 
-            def search_estimates(self, edges: Edges, renewed: Any, learn: Any) -> None:
-                most = np.empty((2, len(edges.slices.first)), dtype=self._evaluator.dtype)
-                about = (edges.slices, edges.outside, self._team)
-                _, bounds = self._evaluator.evaluate(*about, most)
-                sums, error = edges.slices.sums.copy(), edges.slices.error.copy()
-                slices = edges.slices._replace(sums=sums, error=error)  # as they are now
-                watched._bounds.append((edges._replace(slices=slices), bounds, most))
-                self.estimates = True
-                super().search_estimates(edges, renewed, learn)
+            def search_estimates(self, edges: Edges, renewed: Any) -> None:
+                self.edges, self.estimates = edges, True
+                super().search_estimates(edges, renewed)
 
-            def _evaluated(self, slices: Slices, ground: Outside) -> np.ndarray:
-                bounds = super()._evaluated(slices, ground)
-                if slices is self.edges.slices:
-                    watched._bounds.append((self.edges, bounds, np.empty((2, 0))))
+            def _judge(self, *about: Any) -> np.ndarray:
+                bounds = super()._judge(*about)
+                slices, *_, offers, most = about[3:]
+                if most.shape[1]:
+                    sums, error = slices.sums.copy(), slices.error.copy()  # as they are now
+                    own = self.edges._replace(slices=slices._replace(sums=sums, error=error))
+                    watched._bounds.append((own, bounds, most.copy()))
+                elif not offers:
+                    watched._cells.append((slices, bounds.copy()))
+                elif slices is self.edges.slices:
+                    watched._bounds.append((self.edges, bounds, most))
                 return bounds
 
-            def _bounds(self, slices: Slices, ground: Outside) -> np.ndarray:
-                bounds = super()._bounds(slices, ground)
-                watched._cells.append((slices, bounds))
-                return bounds
-
-            def _may_win(self, bounds: np.ndarray) -> np.ndarray:
+            def _may_win(self, bounds: np.ndarray, best: BestCut) -> np.ndarray:
                 share = 0.05 if self.estimates else 0.1
                 if watched.looks_into_all and not self.estimates:
                     watched.looks_into_all, share = False, 1.0
                 others = watched.random.random(len(bounds)) < share
-                return super()._may_win(bounds) | (others & (bounds > self._evaluator.nothing))
+                is_chosen = others & (bounds > self._evaluator.nothing)
+                return np.union1d(super()._may_win(bounds, best), np.flatnonzero(is_chosen))
 
-        return Watching(*about)
+        source, evaluator, *others = about  # Python refines bins, so that it can watch
+        return Watching(source, replace(evaluator, refine=None), *others)
 
     def best_cut(self) -> Any:
         """The run's best cut; checks the bounds that it was found with."""
@@ -362,6 +362,20 @@ SEARCHES = {
 }
 
 
+def bounds_of(
+    evaluator: Evaluator, slices: Slices, outside: Outside, most: np.ndarray | None
+) -> np.ndarray:
+    """The bounds of some cells; `most` is that of `cell_scores.EVALUATED`."""
+    nothing, empty = np.full(2, evaluator.nothing, evaluator.dtype), np.empty((2, 0), np.int64)
+    most = empty.astype(evaluator.dtype) if most is None else most
+    judge = judging(lambda kernel, team, *own: team.run(kernel, *own))
+    best = BestCut(nothing, np.full(2, 2**62), empty)
+    found: np.ndarray = judge(
+        Team(1), 1, evaluator.kernel, slices, outside, evaluator.rules, best, False, most
+    )
+    return found
+
+
 class Cell(NamedTuple):
     """A cell of some samples between others, and what is asked of its bound."""
 
@@ -392,7 +406,7 @@ class Cell(NamedTuple):
         evaluator = Evaluator.of(self.objective).smoothed(smoothing_of(weight, n_samples))
         limit = limit_of_round(self.objective, Totals(0, weight, 0, weight, n_samples))
         most = None if most is None else most.astype(evaluator.dtype)
-        _, bounds = evaluator.evaluate(slices, outside, Team(1), most)
+        bounds = bounds_of(evaluator, slices, outside, most)
         assert scores_of_cuts(self.planes, self.outside, self.objective, limit).max() <= bounds[0]
         if most is not None:
             whole = np.concatenate([self.total, np.zeros_like(self.total)], axis=1)
@@ -470,7 +484,7 @@ def test_no_cut_between_cells_is_better_than_its_bound_if_sums_are_estimates(nam
     ground = Outside(*map(np.ascontiguousarray, sums))
     evaluator = Evaluator.of(objective)
     most = np.zeros((2, 1), dtype=evaluator.dtype)
-    _, bounds = evaluator.evaluate(slices, ground, Team(1), most)
+    bounds = bounds_of(evaluator, slices, ground, most)
     assert (scores_of_cuts(planes, outside, objective, None) <= bounds[:-1]).all()
     assert (most == bounds.max()).all()
 
@@ -520,7 +534,7 @@ class Shares:
         return np.stack([np.where(self.labels > 0, whole, 0), np.where(self.labels > 0, 0, whole)])
 
     def learn(self, n_cells: int) -> None:
-        self.skew.learn(np.asarray([0]), as_cells(self.planes, n_cells))
+        learn(self.skew.notes, np.asarray([0]), as_cells(self.planes, n_cells))
 
     def follow(self, in_first: np.ndarray, factors: np.ndarray, *, tells: bool = False) -> None:
         """Multiply by factors (2, 2), of two regions and of the labels -1 and +1.

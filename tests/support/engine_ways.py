@@ -193,9 +193,15 @@ def sorted_whole(X: np.ndarray, rows: Rows, categorical: tuple[int, ...] = ()) -
 
 
 def coded(X: np.ndarray, rows: Rows, categorical: tuple[int, ...] = ()) -> Iterator[Way]:
-    """With many bins and with few, with and without the second byte, with nothing kept."""
-    from gpustump.engines.cpu.engine import CODED
+    """With many bins and with few, with and without the second byte, with nothing kept.
+
+    Compiled code refines the bins of features in order, Python all others.
+    """
+    from gpustump.engines.cpu.engine import CODED, KERNELS
+    from gpustump.engines.cpu.split import COMPILED_OF
     from gpustump.engines.cpu.table import codes
+
+    assert KERNELS.load(*{*COMPILED_OF.values()})
 
     coarsely = codes.Room(finely=False, parted=False)
     sparingly = codes.Room(parted=False)

@@ -15,6 +15,7 @@ from gpustump.engines.cpu.runtime.compiling import Integers, group, kernel
 from gpustump.engines.cpu.table.codes import CodedTable
 from gpustump.engines.cpu.table.keys import KEYS
 from gpustump.engines.cpu.table.rows_by_code import SAMPLE
+from gpustump.engines.cpu.table.source_table import Values, key_at  # noqa: F401  # a signature
 
 _KEPT = 8
 """How many samples of bins are kept, as a multiple of the table's samples. On noise, 500 000 x 50,
@@ -73,7 +74,7 @@ class KnownBins:
 
     def _empty(self, n: int) -> tuple[np.ndarray, np.ndarray]:
         """Room for samples, and for their keys."""
-        keys = np.empty(n, dtype=self._table.source.bits[0].dtype)
+        keys = np.empty(n, dtype=f"int{8 * self._table.X.itemsize}")
         return np.empty(n, dtype=np.int32), keys
 
     def _look_up(self, feature: np.ndarray, bins: np.ndarray, members: Members) -> None:
@@ -93,7 +94,7 @@ class KnownBins:
             table.list_bins(one, bins[own], begin[own], found)
 
         table.team.each(look_for, np.unique(feature[~is_ready]).tolist())
-        _look_up(*table.source.bits, feature, members)
+        _look_up(table.source.in_memory, feature, members)
 
 
 @kernel("void(int32[::1], int64[::1], int64[::1], int64[::1], int32[::1])")
@@ -104,16 +105,10 @@ def _pick(order, start, count, to, found):  # type: ignore[no-untyped-def]
             found[to[t] + k] = order[start[t] + k] & SAMPLE
 
 
-@kernel(
-    "void(Array(KEY, 2, 'A', readonly=True), int64[::1], int64, int64[::1], Members)",
-    KEY=KEYS,
-)
-def _look_up(bits, rows, lowest, features, members):  # type: ignore[no-untyped-def]
-    """The keys of samples by their bit patterns; see `arrays.order_keys`."""
+@kernel("void(Values, int64[::1], Members)", KEY=KEYS)
+def _look_up(values, features, members):  # type: ignore[no-untyped-def]
+    """The keys of samples; see `arrays.order_keys`."""
     samples, keys = members.samples, members.keys
     for t in range(len(features)):
-        column, begin = bits[:, features[t]], members.begin[t]
-        for i in range(begin, begin + members.size[t]):
-            row = rows[samples[i]] if len(rows) > 0 else np.int64(samples[i])
-            bit = np.int64(column[row])
-            keys[i] = bit if bit >= 0 else lowest - bit
+        for i in range(members.begin[t], members.begin[t] + members.size[t]):
+            keys[i] = key_at(values, np.int64(samples[i]), features[t])

@@ -67,6 +67,7 @@ class ClusterSums:
     objective : Objective
     """
 
+    in_order = None  # the samples are elsewhere
     bins_at_once = 256  # each question takes a round trip, and refining bins takes longer
 
     def __init__(self, shards: Shards, bins: CommonBins, objective: Objective) -> None:

@@ -108,6 +108,16 @@ def inner(*signatures: str, **versions: tuple[str, ...]) -> Callable[[Callable[.
     return _compiling(signatures, versions, no_cfunc_wrapper=True, no_cpython_wrapper=True)
 
 
+def address_of(compiled: Any) -> int:
+    """Where the machine code of a kernel of a single version is; see `intrinsics.call_at`.
+
+    Code that calls it there is compiled without it, and serves all kernels of these arguments.
+    """
+    (version,) = compiled.overloads.values()
+    found: int = version.library.get_pointer_to_function(version.fndesc.llvm_func_name)
+    return found
+
+
 def _compiling(
     signatures: Sequence[str], versions: dict[str, tuple[str, ...]], **options: bool
 ) -> Callable[[Callable[..., Any]], Any]:

@@ -28,7 +28,7 @@ from numba.core import cgutils as _cgutils
 from numba.extending import intrinsic
 
 from gpustump.engines.cpu.runtime.compiling import kernel
-from gpustump.engines.threads import help_with
+from gpustump.engines.threads import PIECES, help_with
 
 _STATE, _FUNCTION, _DATA, _DONE, _ERRORS = 0, 8, 9, 16, 24
 """Places in the array (see `threads.CREW_SIZE`). What several threads write is apart, each in a
@@ -221,6 +221,14 @@ def claim(typing_context: Any, numbers: Any) -> Any:
         return builder.atomic_rmw("add", data, _word(1), "seq_cst")
 
     return types.int64(numbers), generate
+
+
+@kernel("UniTuple(int64, 2)(int64, int64, int64)")
+def pieces(threads, total, least):  # type: ignore[no-untyped-def]
+    """The same as `Team.pieces`, for compiled code."""
+    size = total if threads == 1 else -(-total // (PIECES * threads))
+    size = max(1, -(-size // least)) * least
+    return max(1, -(-total // size)), size
 
 
 @kernel("void(int64[::1])")

@@ -1,4 +1,5 @@
-"""What kernels need of the processor and Numba has no function for: vectors, and prefetching.
+"""What kernels need of the processor and Numba has no function for: vectors, prefetching,
+reading where an array is, and calling a kernel whose address is given.
 
 A vector is a few neighbouring numbers that are computed at once. The compiler uses vectors by
 itself only in loops that are longer than a row of the numbers of one sample. A vector that lies
@@ -13,7 +14,10 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils as _cgutils
 from numba.extending import intrinsic
+
+cgutils: Any = _cgutils
 
 _INTEGER, _FLOAT = ir.IntType(64), ir.DoubleType()
 
@@ -90,3 +94,37 @@ def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(array, index), generate
+
+
+def _reading(bits: int) -> Any:
+    """A function of an address that reads the signed integer of so many bits there."""
+
+    @intrinsic
+    def read(typing_context: Any, address: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            pointer = builder.inttoptr(arguments[0], ir.IntType(bits).as_pointer())
+            return builder.sext(builder.load(pointer), _INTEGER)
+
+        return types.int64(types.int64), generate
+
+    return read
+
+
+int32_at, int64_at = _reading(32), _reading(64)
+
+
+@intrinsic
+def call_at(typing_context: Any, address: Any, arguments: Any) -> Any:
+    """Call the kernel at an address (`compiling.address_of`) with a tuple of exactly the types of
+    arguments that it declares. It must return nothing."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        call, kinds = context.call_conv, list(signature.args[1])
+        pointer = call.get_function_type(types.void, kinds).as_pointer()
+        kernel, own = builder.inttoptr(values[0], pointer), cgutils.unpack_tuple(builder, values[1])
+        status, _ = call.call_function(builder, kernel, types.void, kinds, own)
+        with cgutils.if_unlikely(builder, status.is_error):
+            call.return_status_propagate(builder, status)
+        return context.get_dummy_value()
+
+    return types.void(address, arguments), generate

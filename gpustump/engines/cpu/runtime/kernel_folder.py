@@ -51,6 +51,8 @@ STAGES = (
     "split.discrete_cells",
     "split.real_cells",
     "split.newton_cells",
+    "split.refine_agreements",
+    "split.refine_scores",
     "sorted",
     "sparse",
     "pairs.odds",
@@ -157,7 +159,7 @@ def _this_cpu() -> list[str]:
 
 def n_kernels() -> int:
     """How many kernels all stages declare, without inner functions."""
-    marks = b"\n@kernel(", b"\n@parallel(", b"\ntake_turns = turns_by("
+    marks = b"\n@kernel(", b"\n@parallel(", b"\ntake_turns = turns_by(", b"\nrefine = compiled("
     return sum(text.count(mark) for _, text in _sources() for mark in marks)
 
 

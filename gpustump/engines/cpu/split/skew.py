@@ -26,22 +26,54 @@ do not show that weights have become small. There, nothing is noted.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from gpustump.engines.contract import Step
 from gpustump.engines.cpu.histogram.estimates import SLOTS_AT_ONCE, Expected
-from gpustump.engines.cpu.runtime.compiling import inner, kernel
+from gpustump.engines.cpu.runtime.compiling import Floats, group, inner, kernel
 from gpustump.engines.cpu.runtime.crew import parallel
-from gpustump.engines.cpu.split.slices import Slices
+from gpustump.engines.cpu.split.slices import NO_SPREAD, UNKNOWN, FloatPlanes
 from gpustump.engines.cpu.table.bin_layout import BinLayout
 from gpustump.engines.movement import ROUNDINGS, movement_of
 from gpustump.engines.objective import Objective
 from gpustump.engines.threads import Team
 
+_WIDER = 2.0**-40
+"""By what share a spread is widened."""
+
 _UNITS = 1024
 """Room for the rounding of the weights, in units, for each output: the largest weights are below
 2**62 units, and rounded by 2**-53 of that."""
+
+
+@group
+class Notes(NamedTuple):
+    """What is noted of a bin when its parts are known.
+
+    Attributes
+    ----------
+    skew : ndarray (2 * n_outputs, n_slots) of float64
+        How far each share is ahead of the other, at most; of shape (0, 0) if none is noted.
+    stride : int
+        How many planes an output has.
+    are_amounts : bool
+        Whether the sums are those of amounts; see `histogram.amount_sums`.
+    n_units : ndarray (n_slots,) of float64
+        How far the integers' shares may be off, over their sum.
+    spread : ndarray (n_slots,) of float64
+        See `slices.Slices`; empty if none is noted.
+    """
+
+    skew: FloatPlanes
+    stride: int
+    are_amounts: bool
+    n_units: Floats
+    spread: Floats
+
+
+NOTHING_NOTED = Notes(UNKNOWN, 0, False, NO_SPREAD, NO_SPREAD)
 
 
 class Skew:
@@ -85,10 +117,11 @@ class Skew:
         self._movement = self._at_rest
         return self._bounds
 
-    def learn(self, slots: np.ndarray, cells: Slices) -> None:
-        """Note the shares in some bins, from the sums of their cells."""
+    @property
+    def notes(self) -> Notes:
+        """What a search needs to note the shares in some bins."""
         are_amounts = self._objective.is_of_quantity
-        _note_skew(slots, cells, self._stride, are_amounts, self._n_units, self._noted)
+        return Notes(self._noted, self._stride, are_amounts, self._n_units, NO_SPREAD)
 
     def follow(self, step: Step, counts: Sequence[int] | None) -> None:
         """Prepare for a step, which is about to change the weights.
@@ -175,7 +208,7 @@ def _set_amounts(planes):  # type: ignore[no-untyped-def]
         planes[0, u], planes[1, u] = (hessian + gradient) >> 1, (hessian - gradient) >> 1
 
 
-@kernel("void(int64[::1], Slices, int64, boolean, float64[::1], float64[:, ::1])")
+@inner("void(int64[::1], Slices, int64, boolean, float64[::1], float64[:, ::1])")
 def _note_skew(slots, cells, stride, are_amounts, n_units, noted):  # type: ignore[no-untyped-def]
     """Note how far each share is ahead of the other, at most, at the cuts inside some bins."""
     planes = cells.sums
@@ -199,3 +232,43 @@ def _note_skew(slots, cells, stride, are_amounts, n_units, noted):  # type: igno
             by_units = n_units[s] / positive + n_units[s] / negative
             noted[2 * output, s] = by_positive + by_units
             noted[2 * output + 1, s] = by_negative + by_units
+
+
+@inner("void(int64[::1], Slices, float64[::1])")
+def _note_spread(slots, cells, spread):  # type: ignore[no-untyped-def]
+    """Lower the spreads of some bins to what the exact sums over their cells say; see
+    `histogram.residual_sums`.
+
+    At an edge between cells A - B G / H is known. Inside a cell A differs from that at its left
+    edge by no more than its positive or negative gradients add up to, and B by no more than
+    its weights.
+    """
+    up, down, curve, other = cells.sums[0], cells.sums[1], cells.sums[2], cells.sums[3]
+    for t in range(len(slots)):
+        start, end = cells.first[t], cells.first[t] + cells.n_cells[t]
+        gradient, hessian = 0, 0
+        for u in range(start, end):
+            gradient += up[u] - down[u]
+            hessian += curve[u] + other[u]
+        slope = float(gradient) / float(max(hessian, 1))
+        a, b, most = 0, 0, 0.0
+        for u in range(start, end):
+            apart, weight = abs(float(a) - slope * float(b)), curve[u] + other[u]
+            if cells.is_open[u]:
+                inside = float(max(up[u], down[u])) + abs(slope) * float(weight)
+                most = max(most, apart + inside)
+            a += up[u] - down[u]
+            b += weight
+            most = max(most, abs(float(a) - slope * float(b)))
+        size = abs(float(gradient)) + 1.0  # for the roundings of the products
+        found = most * (1.0 + _WIDER) + size * _WIDER
+        spread[slots[t]] = min(spread[slots[t]], found)
+
+
+@kernel("void(Notes, int64[::1], Slices)")
+def learn(notes, slots, cells):  # type: ignore[no-untyped-def]
+    """Note what the cells of some bins show of cuts inside the bins."""
+    if len(notes.skew) > 0:
+        _note_skew(slots, cells, notes.stride, notes.are_amounts, notes.n_units, notes.skew)
+    elif len(notes.spread) > 0:
+        _note_spread(slots, cells, notes.spread)

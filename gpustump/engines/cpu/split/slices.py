@@ -108,6 +108,7 @@ class Outside(NamedTuple):
         return cls(*sums) if is_exact else cls(*sums, *np.empty(shape))
 
 
+@group
 class Answer(NamedTuple):
     """What a source answers to a question about some bins or some of their parts.
 
@@ -117,9 +118,10 @@ class Answer(NamedTuple):
     slots : ndarray (n_segments,) of int64
         The bin that a segment is, or in which it lies.
     where : object
-        What the source needs to answer further questions about the cells.
+        What the source needs to answer further questions about the cells; in compiled code
+        `sums_source.Located`.
     """
 
-    slices: Slices
-    slots: np.ndarray
-    where: Any
+    slices: Annotated[Slices, "Slices"]
+    slots: Integers
+    where: Annotated[Any, "Located"]

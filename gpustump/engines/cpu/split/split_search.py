@@ -13,18 +13,14 @@ import numpy as np
 
 from gpustump.engines.contract import Cut, Step, with_signs
 from gpustump.engines.cpu.histogram.estimates import Expected, Move, counts_of_regions
-from gpustump.engines.cpu.runtime.compiling import kernel
 from gpustump.engines.cpu.split.search import BestSplit, Edges, Evaluator, SumsSource
-from gpustump.engines.cpu.split.skew import Skew
-from gpustump.engines.cpu.split.slices import UNKNOWN, Slices
+from gpustump.engines.cpu.split.skew import NOTHING_NOTED, Skew
+from gpustump.engines.cpu.split.slices import UNKNOWN
 from gpustump.engines.cpu.table.bin_layout import BinLayout
 from gpustump.engines.gain import Sums, best_constant, gain_of, score_of_outputs
 from gpustump.engines.monotone import smoothing_of
 from gpustump.engines.objective import Objective
 from gpustump.engines.threads import Team
-
-_WIDER = 2.0**-40
-"""By what share a spread is widened."""
 
 
 class Bins(Protocol):
@@ -79,6 +75,7 @@ class SplitSearch:
         self._may_be_apart = bool(self._is_apart.any())
         has_shares = objective.loss in ("exponential", "logistic") or counts.are_amounts
         self._skew = Skew(layout, objective, team) if has_shares else None
+        self._notes = NOTHING_NOTED if self._skew is None else self._skew.notes
         self._evaluator = Evaluator.of(objective, counts.least, are_amounts=counts.are_amounts)
         self._team = team
         self._found: tuple[Cut, np.ndarray] | None = None
@@ -101,13 +98,8 @@ class SplitSearch:
         evaluator = self._evaluator
         if self._objective.monotone is not None:
             evaluator = evaluator.smoothed(smoothing_of(int(totals[0, 1]), self._counts.n_samples))
-        found = BestSplit(source, evaluator, constant, self._team)
-
-        def learn(slots: np.ndarray, cells: Slices) -> None:
-            if self._skew is not None:
-                self._skew.learn(slots, cells)
-            elif len(spread):
-                _note_spread(slots, cells, spread)
+        notes = self._notes if self._skew is not None else self._notes._replace(spread=spread)
+        found = BestSplit(source, evaluator, constant, notes, len(bins.sums), self._team)
 
         def exact_edges(features: np.ndarray) -> Edges:
             edges = Edges.of(bins.sums, layout, features, skew=skew, spread=spread)
@@ -116,17 +108,17 @@ class SplitSearch:
             return edges
 
         if bins.is_exact:
-            found.search(exact_edges(self._features), learn)
+            found.search(exact_edges(self._features))
         else:
             edges = Edges.of(bins.sums, layout, self._features, bins.error, skew, spread)
-            found.search_estimates(edges, lambda features: exact_edges(bins.renew(features)), learn)
-        cut, regions = found.best
-        self._found = None  # of a constant nothing is kept
-        if regions is not None:
-            sums: np.ndarray = np.asarray(self._outputs(regions())).transpose(2, 0, 1)
-            if self._objective.has_signs:
-                cut = with_signs(cut, sums, self._objective)
-            self._found = cut, sums
+            found.search_estimates(edges, lambda features: exact_edges(bins.renew(features)))
+        cut, self._found = found.cut, None  # of a constant nothing is kept
+        if cut is None:
+            return constant
+        sums: np.ndarray = np.asarray(self._outputs(found.best.regions)).transpose(2, 0, 1)
+        if self._objective.has_signs:
+            cut = with_signs(cut, sums, self._objective)
+        self._found = cut, sums
         return cut
 
     def sums_of(self, cut: Cut | None) -> np.ndarray | None:
@@ -176,7 +168,7 @@ class SplitSearch:
             position = int(layout.offset[layout.first[feature] + layout.n_bins[feature]]) - 1
             cut = Cut(feature, position, 0, 0, scores[best].item())
             own = edges.outside.present[:, both[best]], edges.outside.missing[:, both[best]]
-            found.offer(cut, lambda: np.stack((own[0], np.zeros_like(own[0]), own[1]), axis=1))
+            found.offer(cut, np.stack((own[0], np.zeros_like(own[0]), own[1]), axis=1))
 
     def _outputs(self, planes: Sequence[Any] | np.ndarray) -> list[Sums]:
         """For each output the sums of the gradients and of the Hessians, from planes."""
@@ -189,34 +181,3 @@ class SplitSearch:
             Sums(planes[k] - planes[k + 1], planes[k] + planes[k + 1])
             for k in range(0, len(planes), 2)
         ]
-
-
-@kernel("void(int64[::1], Slices, float64[::1])")
-def _note_spread(slots, cells, spread):  # type: ignore[no-untyped-def]
-    """Lower the spreads of some bins to what the exact sums over their cells say; see
-    `histogram.residual_sums`.
-
-    At an edge between cells A - B G / H is known. Inside a cell A differs from that at its left
-    edge by no more than its positive or negative gradients add up to, and B by no more than
-    its weights.
-    """
-    up, down, curve, other = cells.sums[0], cells.sums[1], cells.sums[2], cells.sums[3]
-    for t in range(len(slots)):
-        start, end = cells.first[t], cells.first[t] + cells.n_cells[t]
-        gradient, hessian = 0, 0
-        for u in range(start, end):
-            gradient += up[u] - down[u]
-            hessian += curve[u] + other[u]
-        slope = float(gradient) / float(max(hessian, 1))
-        a, b, most = 0, 0, 0.0
-        for u in range(start, end):
-            apart, weight = abs(float(a) - slope * float(b)), curve[u] + other[u]
-            if cells.is_open[u]:
-                inside = float(max(up[u], down[u])) + abs(slope) * float(weight)
-                most = max(most, apart + inside)
-            a += up[u] - down[u]
-            b += weight
-            most = max(most, abs(float(a) - slope * float(b)))
-        size = abs(float(gradient)) + 1.0  # for the roundings of the products
-        found = most * (1.0 + _WIDER) + size * _WIDER
-        spread[slots[t]] = min(spread[slots[t]], found)

@@ -26,7 +26,7 @@ from gpustump.engines.cpu.table.rows_by_code import SAMPLE
 
 def source_of_rows(table: CodedTable, rows: SoftmaxRows) -> CodedSums:
     """The source of a run's sums, from its samples' probabilities."""
-    return CodedSums(table, _add_up_softmax, (rows,), 4 * rows.n_outputs)
+    return CodedSums(table, _add_up_softmax, rows, 4 * rows.n_outputs)
 
 
 @inner("void(int32[::1], SoftmaxRows, float64[::1], Tile)")

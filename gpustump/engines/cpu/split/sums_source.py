@@ -9,18 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from gpustump import arrays
 from gpustump.engines.cpu.loss.terms import Terms
 from gpustump.engines.cpu.runtime.compiling import Bytes, Integers, group, inner, kernel
-from gpustump.engines.cpu.runtime.crew import parallel
-from gpustump.engines.cpu.split.slices import EXACT, UNKNOWN, Answer, Planes, Slices
+from gpustump.engines.cpu.runtime.crew import parallel, pieces
+from gpustump.engines.cpu.split.slices import Answer, Planes, Slices
 from gpustump.engines.cpu.table.codes import CodedTable
 from gpustump.engines.cpu.table.columns import PART_BITS
 from gpustump.engines.cpu.table.rows_by_code import SAMPLE
+from gpustump.engines.cpu.table.source_table import Values, key_at
 
 _SAMPLES_AT_ONCE = 2**14
 """Fewer samples than this are not worth another thread."""
@@ -51,6 +52,7 @@ class Segments(NamedTuple):
         return cls(*np.empty((4, n_segments), dtype=np.int64))
 
 
+@group
 class Located(NamedTuple):
     """Where the samples of cells are.
 
@@ -63,122 +65,8 @@ class Located(NamedTuple):
         The place in it at which each cell begins.
     """
 
-    order: np.ndarray
-    begin: np.ndarray
-
-
-@dataclass(frozen=True)
-class CodedSums:
-    """A coded table, with the integers of a round; see `search.SumsSource`.
-
-    Attributes
-    ----------
-    table : CodedTable
-    kernel : callable
-        Adds up the integers of a piece of some segments of an order.
-    given : tuple
-        Its first arguments.
-    n_planes : int
-    """
-
-    table: CodedTable
-    kernel: Callable[..., None]
-    given: tuple[Any, ...]
-    n_planes: int
-    bins_at_once: ClassVar[int] = 32
-
-    @classmethod
-    def of_terms(cls, table: CodedTable, terms: Terms) -> CodedSums:
-        """From the two integers of each sample and output."""
-        n_planes = (4 if len(terms.hessian) else 2) * len(terms.gradient)
-        return cls(table, _add_up_terms, (terms,), n_planes)
-
-    def prefetch(self, bounds: np.ndarray, least: float) -> None:
-        """Nothing takes less time if it is known before."""
-
-    def parts(self, slots: np.ndarray, features: np.ndarray) -> Iterator[Answer]:
-        """The sums over the parts of some bins.
-
-        For features whose samples are not stored in the order of their codes, the sums over the
-        distinct values.
-        """
-        table, layout = self.table, self.table.layout
-        has_parts = table.are_in_order(features)
-        if has_parts.any():
-            assert table.parted is not None
-            own, of = slots[has_parts], features[has_parts]
-            starts = table.bundles.column[of] * table.n_samples + layout.offset[own]
-            segments = Segments.empty(len(own))
-            n_cells = _lay_out_bins(own, starts, layout.offset, 1 << PART_BITS, segments)
-            yield self._answer(own, of, table.parted.order, segments, n_cells, are_parts=True)
-        if has_parts.all():
-            return
-        others = np.unique(features[~has_parts]).tolist()
-        in_order: dict[int, tuple[np.ndarray, Segments]] = {}
-
-        def sort(feature: int) -> None:
-            own = slots[features == feature]
-            count, segments = layout.n_inside(own), Segments.empty(len(own))
-            begin, order = np.cumsum(count) - count, np.empty(count.sum(), dtype=np.int32)
-            _lay_out_bins(own, begin, layout.offset, table.n_samples, segments)
-            table.list_bins(feature, own - layout.first[feature], begin, order)
-            of = np.full(len(own), feature)
-            in_order[feature] = self._by_value(order, of, segments, len(order)), segments
-
-        table.team.each(sort, others)
-        for feature in others:
-            is_own = features == feature
-            order, segments = in_order[feature]
-            yield self._answer(slots[is_own], features[is_own], order, segments, len(order))
-
-    def samples(self, answer: Answer, segments: np.ndarray, cells: np.ndarray) -> Answer:
-        """The sums over the distinct values in some open cells; each cell becomes a segment."""
-        slices, where = answer.slices, answer.where
-        slots, feature = answer.slots[segments], slices.feature[segments]
-        found = Segments.empty(len(cells))
-        offset = self.table.layout.offset[slots]
-        n_samples = _lay_out_cells(slices, where.begin, offset, segments, cells, found)
-        order = self._by_value(where.order, feature, found, n_samples)
-        return self._answer(slots, feature, order, found._replace(start=found.first), n_samples)
-
-    def _by_value(
-        self, order: np.ndarray, feature: np.ndarray, segments: Segments, n_samples: int
-    ) -> np.ndarray:
-        """The samples of some parts by increasing value, part after part.
-
-        The sign bit of a sample is set if the next one has the same value. In the order itself the
-        parts are sorted, too (see `rows_by_code`), as a part that is asked for once is often asked
-        for again.
-        """
-        source = self.table.source
-        samples, keys = np.empty(n_samples, order.dtype), np.empty(n_samples, np.int64)
-        if _pick_keys(*source.bits, feature, order, segments, samples, keys):
-            if not source.is_plain:
-                of = np.repeat(feature, segments.n_samples)
-                keys[:] = arrays.order_keys(source.picked(samples & SAMPLE, of))
-            _sort_parts(keys, segments, order, samples)
-        return samples
-
-    def _answer(
-        self,
-        slots: np.ndarray,
-        feature: np.ndarray,
-        order: np.ndarray,
-        segments: Segments,
-        n_cells: int,
-        are_parts: bool = False,
-    ) -> Answer:
-        """Add up the cells, which are parts or values; there is room for `n_cells`."""
-        numbers = np.zeros((self.n_planes + 2, n_cells), dtype=np.int64)
-        sums, is_open = numbers[:-2], np.zeros(n_cells, dtype=np.uint8)
-        count = np.empty(len(slots), dtype=np.int64)
-        cells = CellSums(numbers[-2], numbers[-1], count, sums, is_open, are_parts)
-        n_segments, n_samples, team = len(slots), int(segments.n_samples.sum()), self.table.team
-        least = _SAMPLES_AT_ONCE * n_segments // max(1, n_samples) + 1
-        n_pieces, size = team.pieces(n_segments, least)
-        team.run(self.kernel, n_pieces, *self.given, order, segments, size, cells)
-        slices = Slices(feature, segments.first, count, sums, EXACT, UNKNOWN, cells.last, is_open)
-        return Answer(slices, slots, Located(order, cells.begin))
+    order: Annotated[np.ndarray, "int32[::1]"]
+    begin: Integers
 
 
 @group
@@ -196,8 +84,188 @@ class CellSums(NamedTuple):
     are_parts: bool
 
 
+def answering(add_up: Any) -> Any:
+    """A function that answers a question; it is compiled, or called by Python.
+
+    `add_up` adds up a piece of some segments of an order, from the integers that it is given. There
+    is room for `n_cells`, which are parts or values.
+    """
+
+    def answer(  # type: ignore[no-untyped-def]
+        crew, threads, given, n_planes, slots, feature, order, segments, n_cells, are_parts
+    ):
+        numbers = np.zeros((n_planes + 2, n_cells), dtype=np.int64)
+        sums, begin, last = numbers[:n_planes], numbers[n_planes], numbers[n_planes + 1]
+        count, is_open = np.empty(len(slots), np.int64), np.zeros(n_cells, np.uint8)
+        cells = CellSums(begin, last, count, sums, is_open, are_parts)
+        n_segments, n_samples = len(slots), segments.n_samples.sum()
+        least = _SAMPLES_AT_ONCE * n_segments // max(1, n_samples) + 1
+        n_pieces, size = pieces(threads, n_segments, least)
+        add_up(crew, n_pieces, given, order, segments, size, cells)
+        exact, no_spread = np.zeros((0, 0)), np.zeros(0)
+        own = (feature, segments.first, count, sums, exact, exact, last, is_open, no_spread)
+        return Answer(Slices(*own), slots, Located(order, begin))
+
+    return answer
+
+
+@group
+class InOrder(NamedTuple):
+    """A coded table as compiled code reads it to answer questions, and the integers of a round.
+
+    Attributes
+    ----------
+    terms : Terms
+    n_planes, n_samples : int
+    values : Values
+    order : ndarray (n_columns * n_samples,) of int32
+        The samples of columns in the order of their codes; see `rows_by_code`.
+    is_ready : ndarray (n_columns,) of uint8
+        Which columns are in that order.
+    column : ndarray (n_features,) of int64
+    is_wide : ndarray (n_features,) of uint8
+        See `Bundles`.
+    feature, offset : ndarray (n_slots,) of int64
+        See `BinLayout`.
+    """
+
+    terms: Annotated[Terms, "Terms"]
+    n_planes: int
+    n_samples: int
+    values: Annotated[Values, "Values"]
+    order: Annotated[np.ndarray, "int32[::1]"]
+    is_ready: Bytes
+    column: Integers
+    is_wide: Bytes
+    feature: Integers
+    offset: Integers
+
+
+@dataclass(frozen=True)
+class CodedSums:
+    """A coded table, with the integers of a round; see `search.SumsSource`.
+
+    Attributes
+    ----------
+    table : CodedTable
+    kernel : callable
+        Adds up the integers of a piece of some segments of an order.
+    given : object
+        Its first argument.
+    n_planes : int
+    """
+
+    table: CodedTable
+    kernel: Callable[..., None]
+    given: Any
+    n_planes: int
+    bins_at_once: ClassVar[int] = 32
+
+    @classmethod
+    def of_terms(cls, table: CodedTable, terms: Terms) -> CodedSums:
+        """From the two integers of each sample and output."""
+        n_planes = (4 if len(terms.hessian) else 2) * len(terms.gradient)
+        return cls(table, add_up_terms, terms, n_planes)
+
+    @property
+    def in_order(self) -> InOrder | None:
+        """What compiled code needs to answer questions; None if it cannot."""
+        table, layout, bundles = self.table, self.table.layout, self.table.bundles
+        values, parted = table.source.in_memory, table.parted
+        if self.kernel is not add_up_terms or parted is None or values.address == 0:
+            return None
+        return InOrder(
+            self.given, self.n_planes, table.n_samples, values, parted.order, parted.is_ready,
+            bundles.column, bundles.is_wide, table.feature_of_slot, layout.offset,
+        )  # fmt: skip
+
+    def prefetch(self, bounds: np.ndarray, least: float) -> None:
+        """Nothing takes less time if it is known before."""
+
+    def parts(self, slots: np.ndarray, features: np.ndarray) -> Iterator[Answer]:
+        """The sums over the parts of some bins.
+
+        For features whose samples are not stored in the order of their codes, the sums over the
+        distinct values.
+        """
+        table, layout = self.table, self.table.layout
+        has_parts = table.are_in_order(features)
+        if has_parts.any():
+            assert table.parted is not None
+            own, of = slots[has_parts], features[has_parts]
+            starts = table.bundles.column[of] * table.n_samples + layout.offset[own]
+            segments = Segments.empty(len(own))
+            n_cells = lay_out_bins(own, starts, layout.offset, 1 << PART_BITS, segments)
+            yield self._answer(own, of, table.parted.order, segments, n_cells, are_parts=True)
+        if has_parts.all():
+            return
+        others = np.unique(features[~has_parts]).tolist()
+        in_order: dict[int, tuple[np.ndarray, Segments]] = {}
+
+        def sort(feature: int) -> None:
+            own = slots[features == feature]
+            count, segments = layout.n_inside(own), Segments.empty(len(own))
+            begin, order = np.cumsum(count) - count, np.empty(count.sum(), dtype=np.int32)
+            lay_out_bins(own, begin, layout.offset, table.n_samples, segments)
+            table.list_bins(feature, own - layout.first[feature], begin, order)
+            of = np.full(len(own), feature)
+            in_order[feature] = self._by_value(order, of, segments, len(order)), segments
+
+        table.team.each(sort, others)
+        for feature in others:
+            is_own = features == feature
+            order, segments = in_order[feature]
+            yield self._answer(slots[is_own], features[is_own], order, segments, len(order))
+
+    def samples(self, answer: Answer, segments: np.ndarray, cells: np.ndarray) -> Answer:
+        """The sums over the distinct values in some open cells; each cell becomes a segment."""
+        slices, where = answer.slices, answer.where
+        slots, feature = answer.slots[segments], slices.feature[segments]
+        found = Segments.empty(len(cells))
+        offset = self.table.layout.offset[slots]
+        n_samples = lay_out_cells(slices, where.begin, offset, segments, cells, found)
+        order = self._by_value(where.order, feature, found, n_samples)
+        return self._answer(slots, feature, order, found._replace(start=found.first), n_samples)
+
+    def _by_value(
+        self, order: np.ndarray, feature: np.ndarray, segments: Segments, n_samples: int
+    ) -> np.ndarray:
+        """The samples of some parts by increasing value, part after part.
+
+        The sign bit of a sample is set if the next one has the same value. In the order itself the
+        parts are sorted, too (see `rows_by_code`), as a part that is asked for once is often asked
+        for again.
+        """
+        source = self.table.source
+        samples, keys = np.empty(n_samples, order.dtype), np.empty(n_samples, np.int64)
+        if pick_keys(source.in_memory, feature, order, segments, samples, keys):
+            if not source.is_plain:
+                of = np.repeat(feature, segments.n_samples)
+                keys[:] = arrays.order_keys(source.picked(samples & SAMPLE, of))
+            sort_parts(keys, segments, order, samples)
+        return samples
+
+    def _answer(
+        self,
+        slots: np.ndarray,
+        feature: np.ndarray,
+        order: np.ndarray,
+        segments: Segments,
+        n_cells: int,
+        are_parts: bool = False,
+    ) -> Answer:
+        """Add up the cells, which are parts or values; there is room for `n_cells`."""
+        team = self.table.team
+        answer = answering(lambda team, *own: team.run(self.kernel, *own))
+        found: Answer = answer(
+            team, team.size, self.given, self.n_planes, slots, feature, order, segments, n_cells,
+            are_parts,
+        )  # fmt: skip
+        return found
+
+
 @kernel("int64(int64[::1], int64[::1], int64[::1], int64, Segments)")
-def _lay_out_bins(slots, starts, offset, most, found):  # type: ignore[no-untyped-def]
+def lay_out_bins(slots, starts, offset, most, found):  # type: ignore[no-untyped-def]
     """Write where the samples of bins are, each of at most so many cells; returns how many cells
     there may be."""
     n_cells = 0
@@ -211,7 +279,7 @@ def _lay_out_bins(slots, starts, offset, most, found):  # type: ignore[no-untype
 
 
 @kernel("int64(Slices, int64[::1], int64[::1], int64[::1], int64[::1], Segments)")
-def _lay_out_cells(slices, begin, offset, segments, cells, found):  # type: ignore[no-untyped-def]
+def lay_out_cells(slices, begin, offset, segments, cells, found):  # type: ignore[no-untyped-def]
     """Write where the samples of cells are; returns how many they are.
 
     `offset` has the sorted position of the first sample of each cell's bin.
@@ -228,17 +296,12 @@ def _lay_out_cells(slices, begin, offset, segments, cells, found):  # type: igno
     return n_samples
 
 
-@kernel(
-    "int64(Array(BITS, 2, 'A', readonly=True), int64[::1], int64, int64[::1], int32[::1],"
-    " Segments, int32[::1], int64[::1])",
-    BITS=("int32", "int64"),
-)
-def _pick_keys(bits, rows, lowest, features, order, segments, samples, keys):  # type: ignore[no-untyped-def]
+@kernel("int64(Values, int64[::1], int32[::1], Segments, int32[::1], int64[::1])")
+def pick_keys(values, features, order, segments, samples, keys):  # type: ignore[no-untyped-def]
     """Write the samples of some parts; returns how many parts are not sorted.
 
     In a sorted part the sign bit of a sample is set if the next one has the same value. For the
-    other parts, the samples' keys are written (`arrays.order_keys`), if there are bits: those of
-    the table's values; see `Source.bits`.
+    other parts, the samples' keys are written, if kernels can read the values.
     """
     n_unsorted = 0
     for t in range(len(features)):
@@ -254,14 +317,13 @@ def _pick_keys(bits, rows, lowest, features, order, segments, samples, keys):  #
         for k in range(n):
             sample = np.int64(order[start + k] & SAMPLE)
             samples[first + k] = sample
-            if len(bits) > 0:
-                bit = np.int64(bits[rows[sample] if len(rows) > 0 else sample, feature])
-                keys[first + k] = bit if bit >= 0 else lowest - bit
+            if values.address != 0:
+                keys[first + k] = key_at(values, sample, feature)
     return n_unsorted
 
 
 @kernel("void(int64[::1], Segments, int32[::1], int32[::1])")
-def _sort_parts(keys, segments, order, samples):  # type: ignore[no-untyped-def]
+def sort_parts(keys, segments, order, samples):  # type: ignore[no-untyped-def]
     """Sort the samples of each part by their keys, unless they are sorted in the order already.
 
     Those whose next one has the same key are marked, and the order is sorted alike. Parts are
@@ -336,7 +398,7 @@ def _add_up(order, gradient, hessian, sums, first):  # type: ignore[no-untyped-d
 
 
 @parallel("void(int64, Terms, int32[::1], Segments, int64, CellSums)")
-def _add_up_terms(piece, terms, order, segments, size, cells):  # type: ignore[no-untyped-def]
+def add_up_terms(piece, terms, order, segments, size, cells):  # type: ignore[no-untyped-def]
     """Add up all terms over the cells of a piece of the segments."""
     low, high = piece * size, min((piece + 1) * size, len(segments.start))
     nothing, n_planes = np.empty(0, dtype=np.int64), 4 if len(terms.hessian) > 0 else 2

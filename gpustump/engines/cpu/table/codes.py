@@ -119,6 +119,11 @@ class CodedTable:
     def n_features(self) -> int:
         return self.source.n_features
 
+    @functools.cached_property
+    def feature_of_slot(self) -> np.ndarray:
+        """The feature of each slot, (n_slots,) of int64."""
+        return self.layout.feature_of(np.arange(len(self.layout.offset)))
+
     def values(self, feature: int) -> np.ndarray:
         """One feature's values (n_samples,) in the dtype in which they are compared."""
         return self.source.values(feature)

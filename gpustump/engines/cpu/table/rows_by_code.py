@@ -50,6 +50,8 @@ class PartedSamples:
     order : ndarray (n_wide * n_samples,) of int32
         The samples of all columns, one after the other. Those of a column are undefined until it is
         in order; empty until one is.
+    is_ready : ndarray (n_wide,) of uint8
+        Which columns are in order.
     """
 
     def __init__(
@@ -62,7 +64,7 @@ class PartedSamples:
     ) -> None:
         self._codes, self._bundles, self._layout, self._team = codes, bundles, layout, team
         self.order, self._room = np.empty((2, 0), dtype=np.int32)  # until they are needed
-        self._is_ready = np.zeros(len(codes), dtype=bool)
+        self.is_ready = np.zeros(len(codes), dtype=np.uint8)
         self._n_asked = np.zeros(len(codes), dtype=np.int64)
         self._patience, self._lock = patience, threading.Lock()
 
@@ -76,20 +78,20 @@ class PartedSamples:
         """
         is_wide = self._bundles.is_wide[features] > 0
         columns = self._bundles.column[features[is_wide]]
-        if not self._is_ready[columns].all():
-            waiting = np.unique(columns[~self._is_ready[columns]])
+        if not self.is_ready[columns].all():
+            waiting = np.unique(columns[self.is_ready[columns] == 0])
             self._n_asked[waiting] += 1
             for column in waiting[self._n_asked[waiting] > self._patience].tolist():
                 self._put_in_order(column)
         found: np.ndarray = is_wide
-        found[is_wide] = self._is_ready[columns]
+        found[is_wide] = self.is_ready[columns] > 0
         return found
 
     def _put_in_order(self, column: int) -> None:
         codes, team = self._codes[column], self._team
         n_samples = len(codes)
         with self._lock:
-            if self._is_ready[column]:
+            if self.is_ready[column]:
                 return
             if not len(self.order):
                 self.order = np.empty(self._codes.size, dtype=np.int32)
@@ -105,8 +107,8 @@ class PartedSamples:
             n_pieces, size = team.pieces(WIDE_BINS, _BINS_AT_ONCE)
             ends = np.ascontiguousarray(ends[:, -1])
             team.run(_put_in_parts, n_pieces, by_bin, ends, order, size)
-            self._is_ready[column] = True
-            if self._is_ready.all():
+            self.is_ready[column] = 1
+            if self.is_ready.all():
                 self._room = np.empty(0, dtype=np.int64)
 
     def bin(self, feature: int, bin_: int) -> np.ndarray:

@@ -4,14 +4,52 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from gpustump import arrays
 from gpustump.engines.category_table import hidden
+from gpustump.engines.cpu.runtime.compiling import Integers, group, inner
+from gpustump.engines.cpu.runtime.intrinsics import int32_at, int64_at
 
 ALL_ROWS = np.empty(0, dtype=np.int64)
 """Instead of row numbers: all rows."""
+
+
+@group
+class Values(NamedTuple):
+    """Where the values of a table are, whose keys kernels compute as `arrays.order_keys` does.
+
+    Attributes
+    ----------
+    address : int
+        Of the first value; the table must stay alive. 0 if kernels cannot read the values.
+    by_row, by_column : int
+        Bytes from a value to that in the next row, and in the next column.
+    is_double : bool
+        Whether they are of float64, else of float32.
+    rows : ndarray (n_samples,) of int64
+        The rows that are samples; empty if all are.
+    lowest : int
+        A negative bit pattern is subtracted from this.
+    """
+
+    address: int
+    by_row: int
+    by_column: int
+    is_double: bool
+    rows: Integers
+    lowest: int
+
+
+@inner("int64(Values, int64, int64)")
+def key_at(values, sample, feature):  # type: ignore[no-untyped-def]
+    """The key of a sample's value."""
+    row = values.rows[sample] if len(values.rows) > 0 else sample
+    address = values.address + row * values.by_row + feature * values.by_column
+    bits = int64_at(address) if values.is_double else int32_at(address)
+    return bits if bits >= 0 else values.lowest - bits
 
 
 @dataclass(frozen=True)
@@ -61,24 +99,16 @@ class Source:
         """`rows`; empty if all of them take part."""
         return ALL_ROWS if self.rows is None else self.rows
 
-    @functools.cached_property
-    def bits(self) -> tuple[np.ndarray, np.ndarray, int]:
-        """What kernels need to compute the keys of values, as `arrays.order_keys` defines them.
-
-        Returns
-        -------
-        ndarray (n_samples_given, n_features) of int32 or int64
-            The values' bit patterns; (0, 0) if kernels cannot read them.
-        ndarray of int64
-            `rows_for_kernels`.
-        int
-            A negative bit pattern is subtracted from this.
-        """
+    @property  # not kept: a copy of the table is elsewhere
+    def in_memory(self) -> Values:
+        """Where kernels find the values; the address is 0 if they cannot read them."""
         if not self.is_plain:
-            return np.zeros((0, 0), dtype=np.int64), self.rows_for_kernels, 0
-        dtype = arrays.dtype_name(self.X)
-        bits = self.X.view("int" + dtype.removeprefix("float"))
-        return bits, self.rows_for_kernels, -arrays.missing_key(dtype) - 1
+            return Values(0, 0, 0, False, self.rows_for_kernels, 0)
+        X, dtype = self.X, arrays.dtype_name(self.X)
+        address, is_double = X.__array_interface__["data"][0], dtype == "float64"
+        lowest = -arrays.missing_key(dtype) - 1
+        by_row, by_column = X.strides
+        return Values(address, by_row, by_column, is_double, self.rows_for_kernels, lowest)
 
     def block(self, samples: slice, features: slice) -> np.ndarray:
         """Values as given, of some samples and features."""
