@@ -59,8 +59,7 @@ class CodedRegions:
         n_pieces, size = table.team.pieces(table.n_samples, SAMPLES_AT_ONCE)
         table.team.run(_give_by_code, n_pieces, codes, shift, by_code, found, size)
         if n_left < n_bins and table.layout.has_inner_split[slots.start + n_left]:
-            samples, values = table.sorted_bin(feature, n_left)
-            found[samples[: np.searchsorted(values, threshold, side="right")]] = FIRST
+            found[table.below(feature, n_left, float(threshold))] = FIRST
 
 
 @parallel("void(int64, CODE[::1], int64, uint8[::1], uint8[::1], int64)", CODE=("uint8", "uint16"))

@@ -106,6 +106,7 @@ class CodedTable:
     _bins_by_value: dict[tuple[int, int], tuple[np.ndarray, np.ndarray]] = field(
         default_factory=dict, repr=False
     )
+    _last_cut: dict[tuple[int, int], float] = field(default_factory=dict, repr=False)
 
     @property
     def X(self) -> np.ndarray:  # noqa: N802
@@ -160,7 +161,28 @@ class CodedTable:
         """The threshold after a sorted position; see `engines.contract.PreparedTable`."""
         if position + 1 >= self.n_samples - self.n_missing[feature]:
             return math.inf
-        return midpoint(self._value(feature, position), self._value(feature, position + 1))
+        known = self._last_cut.get((feature, position))
+        if known is None:
+            known = midpoint(self._value(feature, position), self._value(feature, position + 1))
+            self._last_cut.clear()  # a round asks for its cut several times
+            self._last_cut[feature, position] = known
+        return known
+
+    def below(self, feature: int, bin_: int, threshold: float) -> np.ndarray:
+        """The samples of a bin whose values are not above a threshold, in any order."""
+        for (of, position), last in [*self._last_cut.items()]:
+            is_known = of == feature and last == threshold and self._sample_at(of, position) >= 0
+            if is_known and self.layout.bin_at(feature, position) == bin_:
+                assert self.parted is not None
+                before = int(self.layout.offset[self.layout.first[feature] + bin_])
+                return self.parted.bin(feature, bin_)[: position + 1 - before]
+        samples, values = self.sorted_bin(feature, bin_)
+        found: np.ndarray = samples[: np.searchsorted(values, threshold, side="right")]
+        return found
+
+    def _sample_at(self, feature: int, position: int) -> int:
+        """The sample at a sorted position; -1 if the order of the samples does not show it."""
+        return -1 if self.parted is None else self.parted.sample_at(feature, position)
 
     def sorted_bin(self, feature: int, bin_: int) -> tuple[np.ndarray, np.ndarray]:
         """The samples of a bin by increasing value, and these values."""
@@ -186,6 +208,9 @@ class CodedTable:
         slot = self.layout.first[feature] + bin_
         if not self.layout.has_inner_split[slot]:
             return self.high[slot].astype(self.source.working_dtype)
+        sample = self._sample_at(feature, position)
+        if sample >= 0:
+            return self.source.picked(np.asarray([sample]), feature)[0]
         return self.sorted_bin(feature, bin_)[1][position - int(self.layout.offset[slot])]
 
 

@@ -111,6 +111,16 @@ class PartedSamples:
             if self.is_ready.all():
                 self._room = np.empty(0, dtype=np.int64)
 
+    def sample_at(self, feature: int, position: int) -> int:
+        """The sample at a sorted position; -1 if its part of the bin is not sorted."""
+        column, n_samples = int(self._bundles.column[feature]), self._codes.shape[1]
+        if not self._bundles.is_wide[feature] or not self.is_ready[column]:
+            return -1
+        own, last = self.order[column * n_samples : (column + 1) * n_samples], position
+        while own[last] < 0:
+            last += 1
+        return int(own[position]) & SAMPLE if own[last] & (SAMPLE + 1) else -1
+
     def bin(self, feature: int, bin_: int) -> np.ndarray:
         """The samples of a bin of a feature that is in order, part after part."""
         layout = self._layout
