@@ -33,6 +33,10 @@ from gpustump.engines.cpu import coded
 from gpustump.engines.cpu.histogram import row_sums
 from gpustump.engines.cpu.histogram.estimates import Move, move_slots
 from gpustump.engines.cpu.split import split_search
+from gpustump.engines.cpu.split.cell_scores import NO_AGREEMENT
+from gpustump.engines.cpu.split.cut_scores import KINDS as KEYS
+from gpustump.engines.cpu.split.cut_scores import key_of_score, score_of
+from gpustump.engines.cpu.split.part_bounds import NO_SCORE
 from gpustump.engines.cpu.split.refine import BestCut, judging
 from gpustump.engines.cpu.split.search import BestSplit, Edges, Evaluator
 from gpustump.engines.cpu.split.skew import Expected, Skew, learn
@@ -87,6 +91,9 @@ class Watched:
         self._bounds: list[tuple[Edges, np.ndarray, np.ndarray]] = []
         self._cells: list[tuple[Slices, np.ndarray]] = []
 
+    def scores_of(self, keys: np.ndarray) -> np.ndarray:
+        return scores_of_keys(keys, self.objective)
+
     def best_split(self, *about: Any) -> BestSplit:
         """In place of `BestSplit`."""
         watched = self
@@ -107,22 +114,23 @@ class Watched:
             def _judge(self, *about: Any) -> np.ndarray:
                 bounds = super()._judge(*about)
                 slices, *_, offers, most = about[3:]
+                keys, bounds, most = bounds, *map(watched.scores_of, (bounds, most))
                 if most.shape[1]:
                     sums, error = slices.sums.copy(), slices.error.copy()  # as they are now
                     own = self.edges._replace(slices=slices._replace(sums=sums, error=error))
-                    watched._bounds.append((own, bounds, most.copy()))
+                    watched._bounds.append((own, bounds, most))
                 elif not offers:
-                    watched._cells.append((slices, bounds.copy()))
+                    watched._cells.append((slices, bounds))
                 elif slices is self.edges.slices:
                     watched._bounds.append((self.edges, bounds, most))
-                return bounds
+                return keys
 
             def _may_win(self, bounds: np.ndarray, best: BestCut) -> np.ndarray:
                 share = 0.05 if self.estimates else 0.1
                 if watched.looks_into_all and not self.estimates:
                     watched.looks_into_all, share = False, 1.0
                 others = watched.random.random(len(bounds)) < share
-                is_chosen = others & (bounds > self._evaluator.nothing)
+                is_chosen = others & (bounds > below_all(watched.objective))
                 return np.union1d(super()._may_win(bounds, best), np.flatnonzero(is_chosen))
 
         source, evaluator, *others = about  # Python refines bins, so that it can watch
@@ -362,18 +370,27 @@ SEARCHES = {
 }
 
 
+def scores_of_keys(keys: np.ndarray, objective: Objective) -> np.ndarray:
+    """The scores that have these keys, which stay as they are."""
+    kind = KEYS[objective.gain]
+    found = [score_of(key, kind) for key in keys.ravel().tolist()]
+    return np.array(found, dtype=np.int64 if kind == KEYS["discrete"] else None).reshape(keys.shape)
+
+
+def below_all(objective: Objective) -> int:
+    """The largest key that stands for no score."""
+    kind = KEYS[objective.gain]
+    return NO_AGREEMENT if kind == KEYS["discrete"] else key_of_score(NO_SCORE, kind)
+
+
 def bounds_of(
-    evaluator: Evaluator, slices: Slices, outside: Outside, most: np.ndarray | None
-) -> np.ndarray:
-    """The bounds of some cells; `most` is that of `cell_scores.EVALUATED`."""
-    nothing, empty = np.full(2, evaluator.nothing, evaluator.dtype), np.empty((2, 0), np.int64)
-    most = empty.astype(evaluator.dtype) if most is None else most
+    objective: Objective, about: tuple[Slices, Outside], evaluator: Evaluator, most: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The bounds of some cells, and what is written to `most`; see `cell_scores.EVALUATED`."""
     judge = judging(lambda kernel, team, *own: team.run(kernel, *own))
-    best = BestCut(nothing, np.full(2, 2**62), empty)
-    found: np.ndarray = judge(
-        Team(1), 1, evaluator.kernel, slices, outside, evaluator.rules, best, False, most
-    )
-    return found
+    best = BestCut(np.zeros(1, np.int64), np.zeros(2, np.int64), np.empty((2, 0), np.int64))
+    keys = judge(Team(1), 1, evaluator.kernel, *about, evaluator.rules, best, False, most)
+    return scores_of_keys(keys, objective), scores_of_keys(most, objective)
 
 
 class Cell(NamedTuple):
@@ -399,19 +416,19 @@ class Cell(NamedTuple):
         last = np.asarray([self.planes.shape[1] - 1])
         return Slices(one, one, one + 1, inside, error, skew, last, np.ones(1, np.uint8))
 
-    def check(self, slices: Slices, outside: Outside, most: np.ndarray | None = None) -> None:
-        """No cut inside is better than the bound; with `most`, nor the one behind."""
+    def check(self, slices: Slices, outside: Outside, *, has_errors: bool = False) -> None:
+        """No cut inside is better than the bound; with errors, nor the one behind."""
         weight = int(self.planes.sum() + self.outside.sum())
         n_samples = int(self.random.integers(1, 20))
         evaluator = Evaluator.of(self.objective).smoothed(smoothing_of(weight, n_samples))
         limit = limit_of_round(self.objective, Totals(0, weight, 0, weight, n_samples))
-        most = None if most is None else most.astype(evaluator.dtype)
-        bounds = bounds_of(evaluator, slices, outside, most)
+        keys = np.zeros((2, int(has_errors)), dtype=np.int64)
+        bounds, limits = bounds_of(self.objective, (slices, outside), evaluator, keys)
         assert scores_of_cuts(self.planes, self.outside, self.objective, limit).max() <= bounds[0]
-        if most is not None:
+        if has_errors:
             whole = np.concatenate([self.total, np.zeros_like(self.total)], axis=1)
             score = scores_of_cuts(whole, self.outside, self.objective, limit)[0]
-            assert score <= most[0, 0] <= most[1, 0] == bounds[0]
+            assert score <= limits[0, 0] <= limits[1, 0] == bounds[0]
 
 
 @pytest.mark.parametrize("name", SEARCHES)
@@ -452,7 +469,7 @@ def test_no_cut_in_a_unit_is_better_than_its_bound_if_sums_are_estimates(name, s
     )
     around = (before, before + inside + behind, missing, before_error, behind_error, missing_error)
     slices = cell.slices(inside.copy(), inside_error.copy(), UNKNOWN)
-    cell.check(slices, Outside(*map(np.ascontiguousarray, around)), most=np.zeros((2, 1)))
+    cell.check(slices, Outside(*map(np.ascontiguousarray, around)), has_errors=True)
 
 
 @pytest.mark.parametrize("name", ["discrete", "real", "newton", "newton without l2"])
@@ -483,8 +500,8 @@ def test_no_cut_between_cells_is_better_than_its_bound_if_sums_are_estimates(nam
     sums = (before, present, missing, before_error, behind_error, missing_error)
     ground = Outside(*map(np.ascontiguousarray, sums))
     evaluator = Evaluator.of(objective)
-    most = np.zeros((2, 1), dtype=evaluator.dtype)
-    bounds = bounds_of(evaluator, slices, ground, most)
+    most = np.zeros((2, 1), dtype=np.int64)
+    bounds, most = bounds_of(objective, (slices, ground), evaluator, most)
     assert (scores_of_cuts(planes, outside, objective, None) <= bounds[:-1]).all()
     assert (most == bounds.max()).all()
 

@@ -198,10 +198,9 @@ def coded(X: np.ndarray, rows: Rows, categorical: tuple[int, ...] = ()) -> Itera
     Compiled code refines the bins of features in order, Python all others.
     """
     from gpustump.engines.cpu.engine import CODED, KERNELS
-    from gpustump.engines.cpu.split import COMPILED_OF
     from gpustump.engines.cpu.table import codes
 
-    assert KERNELS.load(*{*COMPILED_OF.values()})
+    assert KERNELS.load("split.compiled_refine")
 
     coarsely = codes.Room(finely=False, parted=False)
     sparingly = codes.Room(parted=False)

@@ -29,7 +29,6 @@ from gpustump.engines.cpu.runtime import host_memory
 from gpustump.engines.cpu.runtime.building import Builders, wait_for
 from gpustump.engines.cpu.runtime.host_memory import LOADING_BYTES, has_room
 from gpustump.engines.cpu.runtime.kernel_folder import STAGES, are_compiled
-from gpustump.engines.cpu.split import COMPILED_OF
 from gpustump.engines.cpu.split import STAGE_OF as VOTES_OF
 from gpustump.engines.objective import LossName, Objective
 from gpustump.engines.threads import Team, threads_of
@@ -343,7 +342,7 @@ class CodedEngine(_KernelEngine):
         """Code every value as a byte, or two if memory allows."""
         from gpustump.engines.cpu.table import codes
 
-        KERNELS.load(COMPILED_OF[task.objective.gain], waits=False)
+        KERNELS.load("split.compiled_refine", waits=False)
 
         table, rows = arrays.to_host(task.X), _host_rows(rows)
         threads = threads_of(resources.n_jobs)

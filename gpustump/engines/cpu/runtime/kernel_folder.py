@@ -51,8 +51,7 @@ STAGES = (
     "split.discrete_cells",
     "split.real_cells",
     "split.newton_cells",
-    "split.refine_agreements",
-    "split.refine_scores",
+    "split.compiled_refine",
     "sorted",
     "sparse",
     "pairs.odds",
@@ -159,7 +158,7 @@ def _this_cpu() -> list[str]:
 
 def n_kernels() -> int:
     """How many kernels all stages declare, without inner functions."""
-    marks = b"\n@kernel(", b"\n@parallel(", b"\ntake_turns = turns_by(", b"\nrefine = compiled("
+    marks = b"\n@kernel(", b"\n@parallel(", b"\ntake_turns = turns_by(", b"\nrefine = kernel("
     return sum(text.count(mark) for _, text in _sources() for mark in marks)
 
 

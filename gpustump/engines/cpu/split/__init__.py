@@ -8,10 +8,3 @@ STAGE_OF: dict[VoteKind, str] = {
     "newton": "split.newton_cells",
 }
 """The file that evaluates cells for each kind of votes, as `runtime.kernel_folder` names it."""
-
-COMPILED_OF: dict[VoteKind, str] = {
-    "discrete": "split.refine_agreements",
-    "real": "split.refine_scores",
-    "newton": "split.refine_scores",
-}
-"""The file that has `refine` compiled; no fit waits for it."""

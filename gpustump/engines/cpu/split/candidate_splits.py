@@ -15,7 +15,12 @@ from gpustump.engines.cpu.split.category_sets import column_of, score_of_set
 from gpustump.engines.cpu.split.monotone_bounds import are_in_order, newton_step
 from gpustump.engines.cpu.split.split_scores import gain
 from gpustump.engines.cpu.table.sorted_table import SortedTable
-from gpustump.engines.cpu.table.source_table import plain
+from gpustump.engines.cpu.table.source_table import (  # noqa: F401  # a signature names Values
+    Values,
+    key_at,
+    plain,
+    values_in,
+)
 from gpustump.learners.thresholds import rounded_down
 
 _SAMPLE = np.uint32(2**31 - 1)
@@ -31,20 +36,14 @@ def cuts_of(candidates: CandidateSplits, table: SortedTable) -> np.ndarray:
     values, rows = plain(table.source.X, table.source.rows)
     dtype = arrays.dtype_name(values)
     ends = arrays.order_keys(rounded_down(thresholds, dtype)).astype(np.int64)
-    bits = values.view("int" + dtype.removeprefix("float"))
-    lowest = -arrays.missing_key(dtype) - 1
     cuts = np.empty((*features.shape, 2), dtype=np.int64)
     cuts[..., 0] = features
-    _set_positions(bits, rows, table.order, table.n_present, ends, lowest, cuts)
+    _set_positions(values_in(values, rows), table.order, table.n_present, ends, cuts)
     return cuts
 
 
-@kernel(
-    "void(Array(BITS, 2, 'A', readonly=True), int64[::1], int32[:, ::1], int64[::1],"
-    " int64[:, ::1], int64, int64[:, :, ::1])",
-    BITS=("int32", "int64"),
-)
-def _set_positions(bits, rows, order, n_present, ends, lowest, cuts):  # type: ignore[no-untyped-def]
+@kernel("void(Values, int32[:, ::1], int64[::1], int64[:, ::1], int64[:, :, ::1])")
+def _set_positions(values, order, n_present, ends, cuts):  # type: ignore[no-untyped-def]
     """Find, for each offered cut, its feature's last sorted position with a key not above `end`."""
     for number in range(len(cuts)):
         for place in range(cuts.shape[1]):
@@ -52,11 +51,8 @@ def _set_positions(bits, rows, order, n_present, ends, lowest, cuts):  # type: i
             low, high = 0, n_present[j]
             while low < high:
                 middle = (low + high) >> 1
-                sample = np.uint32(order[j, middle]) & _SAMPLE
-                row = rows[sample] if len(rows) > 0 else np.int64(sample)
-                key = np.int64(bits[row, j])
-                key = lowest - key if key < 0 else key
-                if key <= end:
+                sample = np.int64(np.uint32(order[j, middle]) & _SAMPLE)
+                if key_at(values, sample, j) <= end:
                     low = middle + 1
                 else:
                     high = middle

@@ -29,6 +29,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from gpustump.engines.cpu.runtime.compiling import group, inner
+from gpustump.engines.cpu.split.cut_scores import key_of
 from gpustump.engines.cpu.split.part_bounds import NO_SCORE, OUTWARDS
 from gpustump.engines.cpu.split.slices import Outside, Slices  # noqa: F401  # named by signatures
 
@@ -36,11 +37,18 @@ NO_AGREEMENT = -1
 """Less than every agreement."""
 
 EVALUATED = (
-    "void(int64, Slices, Outside, Rules, int64, SCORE[::1], SCORE[:, ::1], SCORE[::1],"
+    "void(int64, Slices, Outside, Rules, int64, int64[::1], int64[:, ::1], int64[::1],"
     " int64[:, ::1])"
 )
 """Types of the arguments of `evaluate`. Of each piece, `size` segments, it evaluates the cells, and
-writes the fields of `Scored`."""
+writes the fields of `Scored`. Scores and bounds are written as keys; see `cut_scores`."""
+
+
+@inner("void(int64[::1])")
+def to_keys(scores):  # type: ignore[no-untyped-def]
+    """Replace the bits of floats by their keys."""
+    for i in range(len(scores)):
+        scores[i] = key_of(scores[i])
 
 
 @group

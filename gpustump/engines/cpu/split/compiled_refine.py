@@ -1,12 +1,10 @@
 """`refine`, compiled: all questions about some bins in one call, where their samples are in order.
 
-The kernel of the votes is called by its address, so votes with scores of one type share the code.
-Each type has a file, whose kernel no fit waits for: until it is there, Python asks the questions.
+It calls the kernel of the votes by its address, so it is one for all votes. No fit waits until it
+is compiled: until then Python asks the questions.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
@@ -80,7 +78,7 @@ def _samples(crew, threads, source, answer, segments, cells):  # type: ignore[no
     )  # fmt: skip
 
 
-@inner(EVALUATED.replace("void(int64", "void(int64, int64[::1], int64"), SCORE=("int64", "float64"))
+@inner(EVALUATED.replace("void(int64", "void(int64, int64[::1], int64"))
 def _call(  # type: ignore[no-untyped-def]
     evaluate, crew, n_pieces, slices, outside, rules, size, bound, most, scores, places
 ):
@@ -88,23 +86,13 @@ def _call(  # type: ignore[no-untyped-def]
     call_at(evaluate, own)
 
 
-_may_win = inner("int64[::1](SCORE[::1], BestCut)", SCORE=("int64", "float64"))(may_win)
+_judge = inner(
+    "int64[::1](int64[::1], int64, int64, Slices, Outside, Rules, BestCut, boolean, int64[:, ::1])"
+)(judging(_call))
+_may_win = inner("int64[::1](int64[::1], BestCut)")(may_win)
 _around = inner("Tuple((int64[::1], Outside))(Slices, Outside, int64[::1])")(around)
 
-
-def compiled(score: str) -> Any:
-    """The function that refines bins, compiled for one type of scores.
-
-    Instead of the kernel of the votes, it takes that kernel's address.
-    """
-    own = {"SCORE": (score,)}
-    judge = inner(
-        "SCORE[::1](int64[::1], int64, int64, Slices, Outside, Rules, BestCut, boolean,"
-        " SCORE[:, ::1])",
-        **own,
-    )(judging(_call))
-    return kernel(
-        "boolean(int64[::1], int64, int64, InOrder, int64, Slices, Outside, Rules, Notes, BestCut,"
-        " int64[::1], SCORE[::1])",
-        **own,
-    )(refining(judge, _may_win, _are_in_order, _parts, _samples, _around))
+refine = kernel(
+    "boolean(int64[::1], int64, int64, InOrder, int64, Slices, Outside, Rules, Notes, BestCut,"
+    " int64[::1], int64[::1])"
+)(refining(_judge, _may_win, _are_in_order, _parts, _samples, _around))

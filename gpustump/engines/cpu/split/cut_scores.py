@@ -2,8 +2,9 @@
 
 `key_of` maps floats to integers in the same order. Compilers vectorise the maximum of integers, but
 not that of floats, because of NaN. Until then an array of scores holds the bits of floats; those of
-discrete votes are integers anyway. Cuts that a monotone constraint forbids get a score below all
-others.
+discrete votes are integers anyway. Keys tell both zeros apart, which is right: by the formula of a
+kind of votes all scores of 0 have the same sign. Cuts that a monotone constraint forbids get a
+score below all others.
 """
 
 from __future__ import annotations
@@ -26,6 +27,14 @@ NO_KEY = -_TOP
 def key_of(bits):  # type: ignore[no-untyped-def]
     """The key of a float with these bits, which compares as the float does; also the inverse."""
     return bits ^ ((bits >> 63) & _TOP)
+
+
+def key_of_score(score: float, kind: int) -> int:
+    """The key of a score."""
+    if kind == DISCRETE:
+        return int(score)
+    bits = int(np.array(float(score)).view(np.int64))
+    return bits if bits >= 0 else bits ^ _TOP
 
 
 def score_of(key: int, kind: int) -> float:

@@ -19,7 +19,7 @@ from gpustump.engines.cpu.split.part_bounds import OUTWARDS, reach
 from gpustump.engines.integer_weights import TOP
 
 
-@parallel(EVALUATED.replace("SCORE", "int64"))
+@parallel(EVALUATED)
 def evaluate(piece, slices, outside, rules, size, bound, most, scores, places):  # type: ignore[no-untyped-def]
     """See `cell_scores.EVALUATED`.
 

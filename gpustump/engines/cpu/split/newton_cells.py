@@ -24,6 +24,7 @@ from gpustump.engines.cpu.split.cell_scores import (
     most_cells,
     outwards,
     set_skew,
+    to_keys,
 )
 from gpustump.engines.cpu.split.monotone_bounds import (
     GradientSums,
@@ -234,12 +235,12 @@ def _keep_within_shares(edges, up, down, by_positive, by_negative, l2, highest, 
         highest[i], lowest[i] = min(highest[i], most), min(lowest[i], most)
 
 
-@parallel(EVALUATED.replace("SCORE", "float64"))
+@parallel(EVALUATED)
 def evaluate(piece, slices, outside, rules, size, bound, most, scores, places):  # type: ignore[no-untyped-def]
     """See `cell_scores.EVALUATED`."""
     low = piece * size
     high = min(low + size, len(slices.first))
-    best = Scored(NO_SCORE, 0, -1)
+    best, bounds = Scored(NO_SCORE, 0, -1), bound.view(np.float64)
     n_outputs = len(slices.sums) // 4
     is_exact = len(outside.left_error) == 0
     room = most_cells(slices, low, high)
@@ -250,7 +251,7 @@ def evaluate(piece, slices, outside, rules, size, bound, most, scores, places): 
     l2 = rules.l2
     for t in range(low, high):
         start, count = slices.first[t], slices.n_cells[t]
-        own = bound[start : start + count]
+        own = bounds[start : start + count]
         own[:] = 0.0
         a, b, at_edge = both[0, : count + 1], both[1, : count + 1], at_edges[: count + 1]
         a_error, b_error = offs[0, : count + 1], offs[1, : count + 1]
@@ -303,7 +304,13 @@ def evaluate(piece, slices, outside, rules, size, bound, most, scores, places): 
                 sizes = outside.present[plane, t] + outside.present[plane + 1, t]
                 limit_newton(limits, edges, GradientSums(up, down, sizes), rules, at_edge, own)
             add_output(score[:count], at_edge, k == 0)
-        best = best_of_segment(slices, is_exact, score, t, bound, best)
+        best = best_of_segment(slices, is_exact, score, t, bounds, best)
         if most.shape[1] > 0:
-            most[0, t], most[1, t] = outwards(largest(score[:count])), largest(own)
-    scores[piece], places[piece, 0], places[piece, 1] = best.score, best.segment, best.cell
+            limits = most.view(np.float64)
+            limits[0, t], limits[1, t] = outwards(largest(score[:count])), largest(own)
+            to_keys(most[0, t : t + 1])
+            to_keys(most[1, t : t + 1])
+        to_keys(bound[start : start + count])
+    scores.view(np.float64)[piece] = best.score
+    to_keys(scores[piece : piece + 1])
+    places[piece, 0], places[piece, 1] = best.segment, best.cell

@@ -17,6 +17,7 @@ from gpustump.engines.cpu.split.cell_scores import (
     outwards,
     run_up,
     set_skew,
+    to_keys,
 )
 from gpustump.engines.cpu.split.monotone_bounds import Limits, direction_of, limit_real
 from gpustump.engines.cpu.split.part_bounds import (
@@ -28,12 +29,12 @@ from gpustump.engines.cpu.split.part_bounds import (
 )
 
 
-@parallel(EVALUATED.replace("SCORE", "float64"))
+@parallel(EVALUATED)
 def evaluate(piece, slices, outside, rules, size, bound, most, scores, places):  # type: ignore[no-untyped-def]
     """See `cell_scores.EVALUATED`."""
     low = piece * size
     high = min(low + size, len(slices.first))
-    best = Scored(NO_SCORE, 0, -1)
+    best, bounds = Scored(NO_SCORE, 0, -1), bound.view(np.float64)
     n_outputs = len(slices.sums) // 2
     is_exact = len(outside.left_error) == 0
     room = most_cells(slices, low, high)
@@ -44,7 +45,7 @@ def evaluate(piece, slices, outside, rules, size, bound, most, scores, places): 
     rest_p_error, rest_n_error = np.zeros(room + 1), np.zeros(room + 1)
     for t in range(low, high):
         start, count = slices.first[t], slices.n_cells[t]
-        own = bound[start : start + count]
+        own = bounds[start : start + count]
         own[:] = 0.0
         for k in range(n_outputs):
             plane = 2 * k
@@ -82,7 +83,13 @@ def evaluate(piece, slices, outside, rules, size, bound, most, scores, places): 
                 limits = Limits(direction, by_positive, by_negative, missing, is_exact)
                 limit_real(limits, edges, rules.smoothing, at_edge, own)
             add_output(score[:count], at_edge, k == 0)
-        best = best_of_segment(slices, is_exact, score, t, bound, best)
+        best = best_of_segment(slices, is_exact, score, t, bounds, best)
         if most.shape[1] > 0:
-            most[0, t], most[1, t] = outwards(largest(score[:count])), largest(own)
-    scores[piece], places[piece, 0], places[piece, 1] = best.score, best.segment, best.cell
+            limits = most.view(np.float64)
+            limits[0, t], limits[1, t] = outwards(largest(score[:count])), largest(own)
+            to_keys(most[0, t : t + 1])
+            to_keys(most[1, t : t + 1])
+        to_keys(bound[start : start + count])
+    scores.view(np.float64)[piece] = best.score
+    to_keys(scores[piece : piece + 1])
+    places[piece, 0], places[piece, 1] = best.segment, best.cell

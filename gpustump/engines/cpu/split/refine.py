@@ -8,12 +8,13 @@ workers of a cluster, Python runs the same function, and asks the source.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gpustump.engines.cpu.runtime.compiling import Integers, group, inner, kernel
 from gpustump.engines.cpu.runtime.crew import pieces
+from gpustump.engines.cpu.split.cut_scores import NO_KEY
 from gpustump.engines.cpu.split.skew import learn
 from gpustump.engines.cpu.split.slices import Outside, Planes
 
@@ -31,15 +32,15 @@ class BestCut(NamedTuple):
 
     Attributes
     ----------
-    score : ndarray (2,)
-        The cut's score, and a number less than every score.
+    score : ndarray (1,) of int64
+        The key of the cut's score; see `cut_scores`.
     place : ndarray (2,) of int64
         The cut's feature and position; for a constant both are larger than those of any split.
     regions : ndarray (n_planes, n_regions) of int64
         The sums over the regions of a split, in the planes of `slices`.
     """
 
-    score: Annotated[np.ndarray, "SCORE[::1]"]
+    score: Integers
     place: Integers
     regions: Planes
 
@@ -55,11 +56,11 @@ def judging(call: Any) -> Any:
         crew, threads, evaluate, slices, outside, rules, best, offers, most
     ):
         n_segments, n_cells = len(slices.first), slices.sums.shape[1]
-        bounds = np.full(n_cells, best.score[1])
+        bounds = np.full(n_cells, NO_KEY)
         n_pieces, size = 1, n_segments
         if n_cells > _CELLS_AT_ONCE:
             n_pieces, size = pieces(threads, n_segments, _CELLS_AT_ONCE * n_segments // n_cells + 1)
-        scores, places = np.full(n_pieces, best.score[1]), np.full((n_pieces, 2), -1)
+        scores, places = np.full(n_pieces, NO_KEY), np.full((n_pieces, 2), -1)
         about = (slices, outside, rules, size, bounds, most, scores, places)
         call(evaluate, crew, n_pieces, *about)
         if offers:
@@ -114,7 +115,7 @@ def refining(
 
         Returns whether the source could answer all questions.
         """
-        nothing = np.empty((2, 0), dtype=best.score.dtype)
+        nothing = np.empty((2, 0), dtype=np.int64)
         if len(most) > 0:
             if not can_answer(source, chosen):
                 return False
@@ -134,7 +135,7 @@ def refining(
                         crew, threads, evaluate, inside.slices, within, rules, best, False, nothing
                     )
                     _raise(inside.slices, bounds, most)
-                    own[closer] = best.score[1]
+                    own[closer] = NO_KEY
                 _raise(answer.slices, own, most)
             return True
         bounds = judge(crew, threads, evaluate, slices, outside, rules, best, True, nothing)
@@ -165,7 +166,7 @@ def refining(
     return refine
 
 
-@kernel("void(Slices, Outside, SCORE, int64, int64, BestCut)", SCORE=("int64", "float64"))
+@kernel("void(Slices, Outside, int64, int64, int64, BestCut)")
 def _offer(slices, outside, score, segment, cell, best):  # type: ignore[no-untyped-def]
     """Take the cut at the right edge of a cell if it is better, in the order of `contract.Cut`."""
     feature, position = slices.feature[segment], slices.last[cell]
@@ -180,7 +181,7 @@ def _offer(slices, outside, score, segment, cell, best):  # type: ignore[no-unty
         best.regions[plane, 2] = outside.missing[plane, segment]
 
 
-@kernel("SCORE(SCORE[::1], int64[::1], int64)", SCORE=("int64", "float64"))
+@kernel("int64(int64[::1], int64[::1], int64)")
 def _highest(bounds, chosen, n):  # type: ignore[no-untyped-def]
     """The `n`-th highest of some bounds; the lowest if there are fewer [Hoare 1961, "Find"]."""
     own = bounds[chosen]
@@ -258,7 +259,7 @@ def _correct(slices, cells, inside, present):  # type: ignore[no-untyped-def]
             present[plane, k] += own - slices.sums[plane, cells[k]]
 
 
-@kernel("void(Slices, BOUND[::1], BOUND[::1])", BOUND=("int64", "float64"))
+@kernel("void(Slices, int64[::1], int64[::1])")
 def _raise(slices, bounds, most):  # type: ignore[no-untyped-def]
     """Raise `most` of each feature to the bounds of its cells."""
     for t in range(len(slices.first)):

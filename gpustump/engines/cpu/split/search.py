@@ -27,10 +27,9 @@ import numpy as np
 from gpustump.engines.contract import Cut
 from gpustump.engines.cpu.runtime.compiling import address_of, kernel
 from gpustump.engines.cpu.runtime.kernel_folder import module_of
-from gpustump.engines.cpu.split import COMPILED_OF, STAGE_OF
-from gpustump.engines.cpu.split.cell_scores import NO_AGREEMENT
+from gpustump.engines.cpu.split import STAGE_OF
+from gpustump.engines.cpu.split.cut_scores import KINDS, NO_KEY, key_of_score, score_of
 from gpustump.engines.cpu.split.monotone_bounds import Rules
-from gpustump.engines.cpu.split.part_bounds import NO_SCORE
 from gpustump.engines.cpu.split.refine import BestCut, around, judging, may_win, refining
 from gpustump.engines.cpu.split.skew import Notes
 from gpustump.engines.cpu.split.slices import (
@@ -95,15 +94,15 @@ class Evaluator:
         Where its machine code is.
     refine : callable, or None
         See `compiled_refine`; None if it is not loaded.
-    dtype : dtype
-        Of scores and bounds.
+    kind : int
+        Whose keys scores and bounds are; see `cut_scores`.
     rules : Rules
     """
 
     kernel: Callable[..., Any]
     address: int
     refine: Callable[..., Any] | None
-    dtype: np.dtype
+    kind: int
     rules: Rules
 
     @classmethod
@@ -111,18 +110,13 @@ class Evaluator:
         """For a search; `least` and `are_amounts` are those of `split_search.Counts`."""
         rules = Rules(float(objective.l2), 0.0, objective.directions, least, are_amounts)
         own = importlib.import_module(module_of(STAGE_OF[objective.gain]))
-        refine = getattr(sys.modules.get(module_of(COMPILED_OF[objective.gain])), "refine", None)
-        dtype = np.dtype(np.int64 if objective.gain == "discrete" else np.float64)
-        return cls(own.evaluate, address_of(own.evaluate), refine, dtype, rules)
+        refine = getattr(sys.modules.get(module_of("split.compiled_refine")), "refine", None)
+        kind = KINDS[objective.gain]
+        return cls(own.evaluate, address_of(own.evaluate), refine, kind, rules)
 
     def smoothed(self, smoothing: float) -> Evaluator:
         """The same with the smoothing of a round's levels; see `monotone.smoothing_of`."""
         return replace(self, rules=self.rules._replace(smoothing=smoothing))
-
-    @property
-    def nothing(self) -> float:
-        """Less than every score."""
-        return NO_AGREEMENT if self.dtype == np.int64 else NO_SCORE
 
 
 class Edges(NamedTuple):
@@ -205,7 +199,7 @@ class BestSplit:
         n_planes: int,
         team: Team,
     ) -> None:
-        score = np.asarray([constant.score, evaluator.nothing], dtype=evaluator.dtype)
+        score = np.asarray([key_of_score(constant.score, evaluator.kind)])
         regions = np.empty((n_planes, N_REGIONS), dtype=np.int64)
         self.best = BestCut(score, np.full(2, _BEHIND_ALL), regions)
         self._source, self._evaluator, self._notes, self._team = source, evaluator, notes, team
@@ -216,19 +210,21 @@ class BestSplit:
         feature, position = self.best.place.tolist()
         if feature == _BEHIND_ALL:
             return None
-        return Cut(feature, position, 0, 0, self.best.score[0].item())
+        score = score_of(int(self.best.score[0]), self._evaluator.kind)
+        return Cut(feature, position, 0, 0, score)
 
     def offer(self, cut: Cut, regions: np.ndarray) -> None:
         """Take a split if it is better than the best cut; `regions` are those of `BestCut`."""
         assert cut.position is not None
-        score, (feature, position) = self.best.score[0], self.best.place.tolist()
-        if (cut.score, -cut.feature, -cut.position) > (score, -feature, -position):
-            self.best.score[0], self.best.place[:] = cut.score, (cut.feature, cut.position)
-            self.best.regions[:] = regions
+        key, best = key_of_score(cut.score, self._evaluator.kind), self.best
+        feature, position = best.place.tolist()
+        if (key, -cut.feature, -cut.position) > (best.score[0], -feature, -position):
+            best.score[0], best.place[:] = key, (cut.feature, cut.position)
+            best.regions[:] = regions
 
     def search(self, edges: Edges) -> None:
         """Search all cuts, given exact sums over bins."""
-        self._refine(edges, np.empty(0, dtype=np.int64), np.empty(0, dtype=self._evaluator.dtype))
+        self._refine(edges, np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
 
     def search_estimates(self, edges: Edges, renewed: Callable[[np.ndarray], Edges]) -> None:
         """Search all cuts, given sums over bins that are estimates.
@@ -239,8 +235,8 @@ class BestSplit:
         renewed : callable
             Returns the edges with exact sums, for some features and those added up with them.
         """
-        slices, nothing = edges.slices, self._evaluator.nothing
-        limits = np.empty((2, len(slices.first)), dtype=self._evaluator.dtype)
+        slices = edges.slices
+        limits = np.empty((2, len(slices.first)), dtype=np.int64)
         team, own = self._team, self._evaluator
         about = (slices, edges.outside, own.rules, self.best, False, limits)
         bounds = self._judge(team, team.size, own.kernel, *about)
@@ -251,14 +247,14 @@ class BestSplit:
             exact = renewed(chosen)
             self.search(exact)
             found: np.ndarray = exact.slices.feature
-            limits[:, found] = nothing
+            limits[:, found] = NO_KEY
             return found
 
         renew(np.asarray([at_edges.argmax()]))  # a good one first rules most others out
         most = self._contending(edges, bounds, limits)
         chosen = np.asarray([most.argmax()])
         while len(self._may_win(most[chosen], self.best)):
-            most[renew(chosen)] = nothing
+            most[renew(chosen)] = NO_KEY
             chosen = self._may_win(most, self.best)
 
     def _contending(self, edges: Edges, bounds: np.ndarray, limits: np.ndarray) -> np.ndarray:

@@ -50,7 +50,7 @@ _UNITS = 1024
 
 @group
 class Notes(NamedTuple):
-    """What is noted of a bin when its parts are known.
+    """What is noted of a bin when its parts are known: its skew, or its spread.
 
     Attributes
     ----------

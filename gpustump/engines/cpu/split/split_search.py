@@ -98,7 +98,7 @@ class SplitSearch:
         evaluator = self._evaluator
         if self._objective.monotone is not None:
             evaluator = evaluator.smoothed(smoothing_of(int(totals[0, 1]), self._counts.n_samples))
-        notes = self._notes if self._skew is not None else self._notes._replace(spread=spread)
+        notes = self._notes._replace(spread=spread)
         found = BestSplit(source, evaluator, constant, notes, len(bins.sums), self._team)
 
         def exact_edges(features: np.ndarray) -> Edges:

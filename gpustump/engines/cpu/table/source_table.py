@@ -43,6 +43,14 @@ class Values(NamedTuple):
     lowest: int
 
 
+def values_in(X: np.ndarray, rows: np.ndarray) -> Values:
+    """The values of a table of float32 or float64, aligned; `rows` as in `Values`."""
+    by_row, by_column = X.strides
+    dtype, address = arrays.dtype_name(X), X.__array_interface__["data"][0]
+    lowest = -arrays.missing_key(dtype) - 1
+    return Values(address, by_row, by_column, dtype == "float64", rows, lowest)
+
+
 @inner("int64(Values, int64, int64)")
 def key_at(values, sample, feature):  # type: ignore[no-untyped-def]
     """The key of a sample's value."""
@@ -104,11 +112,7 @@ class Source:
         """Where kernels find the values; the address is 0 if they cannot read them."""
         if not self.is_plain:
             return Values(0, 0, 0, False, self.rows_for_kernels, 0)
-        X, dtype = self.X, arrays.dtype_name(self.X)
-        address, is_double = X.__array_interface__["data"][0], dtype == "float64"
-        lowest = -arrays.missing_key(dtype) - 1
-        by_row, by_column = X.strides
-        return Values(address, by_row, by_column, is_double, self.rows_for_kernels, lowest)
+        return values_in(self.X, self.rows_for_kernels)
 
     def block(self, samples: slice, features: slice) -> np.ndarray:
         """Values as given, of some samples and features."""
