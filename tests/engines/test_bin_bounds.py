@@ -37,7 +37,7 @@ from gpustump.engines.cpu.split.cell_scores import NO_AGREEMENT
 from gpustump.engines.cpu.split.cut_scores import KINDS as KEYS
 from gpustump.engines.cpu.split.cut_scores import key_of_score, score_of
 from gpustump.engines.cpu.split.part_bounds import NO_SCORE
-from gpustump.engines.cpu.split.refine import BestCut, judging
+from gpustump.engines.cpu.split.refine import BestCut, evaluating
 from gpustump.engines.cpu.split.search import BestSplit, Edges, Evaluator
 from gpustump.engines.cpu.split.skew import Expected, Skew, learn
 from gpustump.engines.cpu.split.slices import EXACT, UNKNOWN, Outside, Slices
@@ -111,8 +111,8 @@ class Watched:
                 self.edges, self.estimates = edges, True
                 super().search_estimates(edges, renewed)
 
-            def _judge(self, *about: Any) -> np.ndarray:
-                bounds = super()._judge(*about)
+            def _evaluated(self, *about: Any) -> np.ndarray:
+                bounds = super()._evaluated(*about)
                 slices, *_, offers, most = about[3:]
                 keys, bounds, most = bounds, *map(watched.scores_of, (bounds, most))
                 if most.shape[1]:
@@ -387,9 +387,9 @@ def bounds_of(
     objective: Objective, about: tuple[Slices, Outside], evaluator: Evaluator, most: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The bounds of some cells, and what is written to `most`; see `cell_scores.EVALUATED`."""
-    judge = judging(lambda kernel, team, *own: team.run(kernel, *own))
+    evaluated = evaluating(lambda kernel, team, *own: team.run(kernel, *own))
     best = BestCut(np.zeros(1, np.int64), np.zeros(2, np.int64), np.empty((2, 0), np.int64))
-    keys = judge(Team(1), 1, evaluator.kernel, *about, evaluator.rules, best, False, most)
+    keys = evaluated(Team(1), 1, evaluator.kernel, *about, evaluator.rules, best, False, most)
     return scores_of_keys(keys, objective), scores_of_keys(most, objective)
 
 

@@ -12,7 +12,7 @@ from gpustump.engines.cpu.runtime.compiling import inner, kernel
 from gpustump.engines.cpu.runtime.intrinsics import call_at
 from gpustump.engines.cpu.split.cell_scores import EVALUATED
 from gpustump.engines.cpu.split.monotone_bounds import Rules  # noqa: F401  # signatures name it
-from gpustump.engines.cpu.split.refine import around, judging, may_win, refining
+from gpustump.engines.cpu.split.refine import around, evaluating, may_win, refining
 from gpustump.engines.cpu.split.sums_source import (
     Segments,
     add_up_terms,
@@ -86,13 +86,13 @@ def _call(  # type: ignore[no-untyped-def]
     call_at(evaluate, own)
 
 
-_judge = inner(
+_evaluated = inner(
     "int64[::1](int64[::1], int64, int64, Slices, Outside, Rules, BestCut, boolean, int64[:, ::1])"
-)(judging(_call))
+)(evaluating(_call))
 _may_win = inner("int64[::1](int64[::1], BestCut)")(may_win)
 _around = inner("Tuple((int64[::1], Outside))(Slices, Outside, int64[::1])")(around)
 
 refine = kernel(
     "boolean(int64[::1], int64, int64, InOrder, int64, Slices, Outside, Rules, Notes, BestCut,"
     " int64[::1], int64[::1])"
-)(refining(_judge, _may_win, _are_in_order, _parts, _samples, _around))
+)(refining(_evaluated, _may_win, _are_in_order, _parts, _samples, _around))

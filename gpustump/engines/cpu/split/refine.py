@@ -45,14 +45,14 @@ class BestCut(NamedTuple):
     regions: Planes
 
 
-def judging(call: Any) -> Any:
+def evaluating(call: Any) -> Any:
     """A function that evaluates cells; it is compiled, or called by Python.
 
     It returns a bound for each cell, and offers the best cut between cells if `offers`. `most` is
     that of `cell_scores.EVALUATED`. `call` calls `evaluate`, which is a kernel or its address.
     """
 
-    def judge(  # type: ignore[no-untyped-def]
+    def evaluated(  # type: ignore[no-untyped-def]
         crew, threads, evaluate, slices, outside, rules, best, offers, most
     ):
         n_segments, n_cells = len(slices.first), slices.sums.shape[1]
@@ -69,7 +69,7 @@ def judging(call: Any) -> Any:
                     _offer(slices, outside, scores[piece], places[piece, 0], places[piece, 1], best)
         return bounds
 
-    return judge
+    return evaluated
 
 
 def may_win(bounds: Any, best: Any) -> Any:
@@ -88,13 +88,13 @@ def around(slices: Any, outside: Any, cells: Any) -> Any:
 
 
 def refining(
-    judge: Any, may_win: Any, can_answer: Any, parts: Any, samples: Any, around: Any
+    evaluated: Any, may_win: Any, can_answer: Any, parts: Any, samples: Any, around: Any
 ) -> Any:
     """The function that refines bins; it is compiled, or called by Python.
 
     Parameters
     ----------
-    judge, may_win, around : callable
+    evaluated, may_win, around : callable
         As above.
     can_answer : callable
         Whether the source can answer about some slots.
@@ -115,30 +115,26 @@ def refining(
 
         Returns whether the source could answer all questions.
         """
-        nothing = np.empty((2, 0), dtype=np.int64)
+        how, nothing = (crew, threads, evaluate), np.empty((2, 0), dtype=np.int64)
         if len(most) > 0:
             if not can_answer(source, chosen):
                 return False
             for answer in parts(crew, threads, source, chosen):
                 near = around(slices, outside, answer.slots)[1]
                 _correct(slices, answer.slots, answer.slices, near.present)
-                own = judge(
-                    crew, threads, evaluate, answer.slices, near, rules, best, False, nothing
-                )
+                own = evaluated(*how, answer.slices, near, rules, best, False, nothing)
                 learn(notes, answer.slots, answer.slices)
                 closer = may_win(own, best)
                 closer = closer[answer.slices.is_open[closer] > 0]
                 if 0 < len(closer) <= _MOST_CELLS:
                     segments, within = around(answer.slices, near, closer)
                     inside = samples(crew, threads, source, answer, segments, closer)
-                    bounds = judge(
-                        crew, threads, evaluate, inside.slices, within, rules, best, False, nothing
-                    )
+                    bounds = evaluated(*how, inside.slices, within, rules, best, False, nothing)
                     _raise(inside.slices, bounds, most)
                     own[closer] = NO_KEY
                 _raise(answer.slices, own, most)
             return True
-        bounds = judge(crew, threads, evaluate, slices, outside, rules, best, True, nothing)
+        bounds = evaluated(*how, slices, outside, rules, best, True, nothing)
         waiting = may_win(bounds, best)
         while len(waiting) > 0:
             least = _highest(bounds, waiting, max(at_once, len(waiting) // 2))
@@ -148,17 +144,13 @@ def refining(
                 return False
             for answer in parts(crew, threads, source, chosen):
                 near = around(slices, outside, answer.slots)[1]
-                own = judge(
-                    crew, threads, evaluate, answer.slices, near, rules, best, True, nothing
-                )
+                own = evaluated(*how, answer.slices, near, rules, best, True, nothing)
                 learn(notes, answer.slots, answer.slices)
                 inside, cells = answer, may_win(own, best)
                 while len(cells) > 0:  # a closed one may never win
                     segments, near = around(inside.slices, near, cells)
                     inside = samples(crew, threads, source, inside, segments, cells)
-                    own = judge(
-                        crew, threads, evaluate, inside.slices, near, rules, best, True, nothing
-                    )
+                    own = evaluated(*how, inside.slices, near, rules, best, True, nothing)
                     cells = may_win(own, best)
             waiting = waiting[may_win(bounds[waiting], best)]
         return True

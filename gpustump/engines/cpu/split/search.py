@@ -30,7 +30,7 @@ from gpustump.engines.cpu.runtime.kernel_folder import module_of
 from gpustump.engines.cpu.split import STAGE_OF
 from gpustump.engines.cpu.split.cut_scores import KINDS, NO_KEY, key_of_score, score_of
 from gpustump.engines.cpu.split.monotone_bounds import Rules
-from gpustump.engines.cpu.split.refine import BestCut, around, judging, may_win, refining
+from gpustump.engines.cpu.split.refine import BestCut, around, evaluating, may_win, refining
 from gpustump.engines.cpu.split.skew import Notes
 from gpustump.engines.cpu.split.slices import (
     EXACT,
@@ -239,7 +239,7 @@ class BestSplit:
         limits = np.empty((2, len(slices.first)), dtype=np.int64)
         team, own = self._team, self._evaluator
         about = (slices, edges.outside, own.rules, self.best, False, limits)
-        bounds = self._judge(team, team.size, own.kernel, *about)
+        bounds = self._evaluated(team, team.size, own.kernel, *about)
         at_edges = limits[0]
         self._source.prefetch(bounds, max(at_edges.max(), self.best.score[0]))
 
@@ -285,7 +285,7 @@ class BestSplit:
     def _in_python(self, layout: BinLayout) -> Any:
         """The function that refines bins, for any source."""
         return refining(
-            self._judge,
+            self._evaluated,
             self._may_win,
             lambda source, slots: True,
             lambda team, size, source, slots: source.parts(slots, layout.feature_of(slots)),
@@ -293,9 +293,9 @@ class BestSplit:
             around,
         )
 
-    def _judge(self, *about: Any) -> np.ndarray:
-        """See `refine.judging`."""
-        found: np.ndarray = judging(lambda kernel, team, *own: team.run(kernel, *own))(*about)
+    def _evaluated(self, *about: Any) -> np.ndarray:
+        """See `refine.evaluating`."""
+        found: np.ndarray = evaluating(lambda kernel, team, *own: team.run(kernel, *own))(*about)
         return found
 
     def _may_win(self, bounds: np.ndarray, best: BestCut) -> np.ndarray:
