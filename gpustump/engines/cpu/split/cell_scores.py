@@ -28,6 +28,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from gpustump.engines.cpu.runtime.compiling import group, inner
 from gpustump.engines.cpu.split.cut_scores import key_of
 from gpustump.engines.cpu.split.part_bounds import NO_SCORE, OUTWARDS
@@ -49,6 +51,13 @@ def to_keys(scores):  # type: ignore[no-untyped-def]
     """Replace the bits of floats by their keys."""
     for i in range(len(scores)):
         scores[i] = key_of(scores[i])
+
+
+@inner("void(int64[::1], int64, float64)")
+def write_key(keys, place, score):  # type: ignore[no-untyped-def]
+    """Write the key of a score to a place."""
+    keys.view(np.float64)[place] = score
+    to_keys(keys[place : place + 1])
 
 
 @group

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpustump.engines.cpu.runtime.compiling import inner, kernel
+from gpustump.engines.cpu.runtime.crew import pieces
 from gpustump.engines.cpu.runtime.intrinsics import call_at
 from gpustump.engines.cpu.split.cell_scores import EVALUATED
 from gpustump.engines.cpu.split.monotone_bounds import Rules  # noqa: F401  # signatures name it
@@ -38,7 +39,7 @@ def _are_in_order(source, slots):  # type: ignore[no-untyped-def]
 _answer = inner(
     "Answer(int64[::1], int64, Terms, int64, int64[::1], int64[::1], int32[::1], Segments, int64,"
     " boolean)"
-)(answering(add_up_terms))
+)(answering(add_up_terms, pieces))
 
 
 @inner("UniTuple(Answer, 1)(int64[::1], int64, InOrder, int64[::1])")

@@ -18,6 +18,7 @@ from gpustump.engines.cpu.split.cell_scores import (
     run_up,
     set_skew,
     to_keys,
+    write_key,
 )
 from gpustump.engines.cpu.split.monotone_bounds import Limits, direction_of, limit_real
 from gpustump.engines.cpu.split.part_bounds import (
@@ -85,11 +86,8 @@ def evaluate(piece, slices, outside, rules, size, bound, most, scores, places): 
             add_output(score[:count], at_edge, k == 0)
         best = best_of_segment(slices, is_exact, score, t, bounds, best)
         if most.shape[1] > 0:
-            limits = most.view(np.float64)
-            limits[0, t], limits[1, t] = outwards(largest(score[:count])), largest(own)
-            to_keys(most[0, t : t + 1])
-            to_keys(most[1, t : t + 1])
+            write_key(most[0], t, outwards(largest(score[:count])))
+            write_key(most[1], t, largest(own))
         to_keys(bound[start : start + count])
-    scores.view(np.float64)[piece] = best.score
-    to_keys(scores[piece : piece + 1])
+    write_key(scores, piece, best.score)
     places[piece, 0], places[piece, 1] = best.segment, best.cell

@@ -16,7 +16,7 @@ import numpy as np
 from gpustump import arrays
 from gpustump.engines.cpu.loss.terms import Terms
 from gpustump.engines.cpu.runtime.compiling import Bytes, Integers, group, inner, kernel
-from gpustump.engines.cpu.runtime.crew import parallel, pieces
+from gpustump.engines.cpu.runtime.crew import parallel
 from gpustump.engines.cpu.split.slices import Answer, Planes, Slices
 from gpustump.engines.cpu.table.codes import CodedTable
 from gpustump.engines.cpu.table.columns import PART_BITS
@@ -84,11 +84,11 @@ class CellSums(NamedTuple):
     are_parts: bool
 
 
-def answering(add_up: Any) -> Any:
+def answering(add_up: Any, pieces: Any) -> Any:
     """A function that answers a question; it is compiled, or called by Python.
 
-    `add_up` adds up a piece of some segments of an order, from the integers that it is given. There
-    is room for `n_cells`, which are parts or values.
+    `add_up` adds up a piece of some segments of an order, from the integers that it is given, and
+    `pieces` cuts segments into pieces. There is room for `n_cells`, which are parts or values.
     """
 
     def answer(  # type: ignore[no-untyped-def]
@@ -256,7 +256,10 @@ class CodedSums:
     ) -> Answer:
         """Add up the cells, which are parts or values; there is room for `n_cells`."""
         team = self.table.team
-        answer = answering(lambda team, *own: team.run(self.kernel, *own))
+        answer = answering(
+            lambda team, *own: team.run(self.kernel, *own),
+            lambda threads, *about: team.pieces(*about),  # tests have teams of their own
+        )
         found: Answer = answer(
             team, team.size, self.given, self.n_planes, slots, feature, order, segments, n_cells,
             are_parts,
