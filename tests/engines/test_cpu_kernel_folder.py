@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
+import psutil
 import pytest
 
 pytest.importorskip("numba")
@@ -20,6 +21,7 @@ pytest.importorskip("filelock")
 import gpustump
 from gpustump.engines.cpu.engine import KERNELS, Kernels
 from gpustump.engines.cpu.runtime import building, kernel_folder
+from gpustump.engines.threads import threads_of
 
 HELPER = """
 from gpustump.engines.cpu.runtime.compiling import kernel
@@ -163,6 +165,31 @@ def test_nobody_waits_for_the_process_that_compiles_and_it_outlives_those_who_ne
     go_on.touch()
     assert waiting.communicate(timeout=120)[0].split()[::2] == ["20", "1"]
     assert package.called(tries.replace("raise SystemExit", ""))[::2] == (20, 1)
+
+
+@pytest.mark.slow
+def test_what_is_compiled_from_behind_is_what_others_find(package, tmp_path):
+    behind = (
+        "from gpustump.engines.cpu.runtime.compiling import compile_from_behind\n"
+        'compile_from_behind("made_up_caller"); raise SystemExit'
+    )
+    setting = {kernel_folder.SETTING: tmp_path}
+    assert package.started(behind, **setting).wait(60) == 0
+    assert package.called("", **setting)[::2] == (20, 1)
+
+
+@pytest.mark.slow
+def test_the_helper_ends_with_the_process_that_it_helps(package, tmp_path):
+    begun, code = tmp_path / "begun", 'building.build("made_up_caller")'
+    code = f"from gpustump.engines.cpu.runtime import building; {code}"
+    first = package.started(code, BEGUN=begun, GO_ON=tmp_path / "never")
+    while not begun.exists():
+        time.sleep(0.02)
+    helpers = psutil.Process(first.pid).children()
+    assert len(helpers) == (threads_of(None) > 1)
+    first.kill()
+    _, alive = psutil.wait_procs(helpers, timeout=10)
+    assert all(one.status() == psutil.STATUS_ZOMBIE for one in alive)  # nobody may wait for it
 
 
 @pytest.mark.slow

@@ -5,6 +5,9 @@ program starts several, each waits for the end of the one before: what is needed
 A lock, a file beside the kernels, lets one such process of all programs work at a time; the others
 find the kernels on disk when their turn comes. The system releases the lock when a process ends,
 however it ends.
+
+It has a helper, which compiles the same kernels from the other end while a core is idle. So what
+nothing else competes with takes half the time.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from gpustump.engines.cpu.runtime.kernel_folder import (
@@ -25,6 +28,7 @@ from gpustump.engines.cpu.runtime.kernel_folder import (
     kernel_folder,
     note_compiled,
 )
+from gpustump.engines.threads import threads_of
 
 _PATIENCE = 180.0
 """Seconds that a builder waits for another one; that may have been stopped."""
@@ -37,6 +41,17 @@ before.join({patience})
 sys.path[:] = {path!r}
 from gpustump.engines.cpu.runtime.building import build_behind
 build_behind(*{stages!r})
+"""
+
+_HELPER = """
+import os, sys, threading
+if hasattr(os, "nice"):
+    os.nice(15)
+ends = lambda: os._exit(len(os.read(0, 1)))  # when the process that it helps ends
+threading.Thread(target=ends, daemon=True).start()
+sys.path[:] = {path!r}
+from gpustump.engines.cpu.runtime.compiling import compile_from_behind
+compile_from_behind(*{stages!r})
 """
 
 
@@ -64,20 +79,13 @@ class Builders:
                 ended, held = os.pipe()
             except OSError:  # too many files are open
                 return False
-            try:
-                builder = subprocess.Popen(
-                    [sys.executable, "-c", program],
-                    env={**os.environ, SETTING: str(folder.parent)},
-                    stdin=self._before,
-                    stdout=held,
-                    stderr=subprocess.DEVNULL,
-                    start_new_session=True,  # Ctrl-C at the terminal does not reach it
-                )
-            except (OSError, ValueError, TypeError):  # no program, no memory, no more processes
-                os.close(ended)
-                return False
+            try:  # Ctrl-C at the terminal does not reach another session
+                builder = _started(program, folder, self._before, held, start_new_session=True)
             finally:
                 os.close(held)
+            if builder is None:
+                os.close(ended)
+                return False
             if self._before != subprocess.DEVNULL:
                 os.close(self._before)
             self._before = ended
@@ -119,18 +127,20 @@ def build(*stages: str, told: Callable[[], None] | None = None) -> None:
     """
     folder = kernel_folder()
     with _turn(folder):
-        for stage in [own for own in stages or STAGES if not are_compiled(own)]:
-            from gpustump.engines.cpu.runtime import compiling  # not before this process's turn
+        missing = [own for own in stages or STAGES if not are_compiled(own)]
+        with _helper(folder, missing):
+            for stage in missing:
+                from gpustump.engines.cpu.runtime import compiling  # not before its turn
 
-            compiling.listeners[:] = [] if told is None else [told]
-            try:
-                compiling.load(stage)
-            except Exception as error:
-                if folder is not None:
-                    _problem_file(folder, stage).write_text(f"{type(error).__name__}: {error}")
-                raise
-            for own in (stage, *compiling.loaded()):  # with the stages that it imports
-                note_compiled(own)
+                compiling.listeners[:] = [] if told is None else [told]
+                try:
+                    compiling.load(stage)
+                except Exception as error:
+                    if folder is not None:
+                        _problem_file(folder, stage).write_text(f"{type(error).__name__}: {error}")
+                    raise
+                for own in (stage, *compiling.loaded()):  # with the stages that it imports
+                    note_compiled(own)
 
 
 def build_behind(*stages: str) -> None:
@@ -152,8 +162,40 @@ def wait_for(builders: Builders, *stages: str) -> None:
         time.sleep(0.02)
 
 
+def _started(
+    program: str, folder: Path, stdin: int, stdout: int, *, start_new_session: bool = False
+) -> subprocess.Popen[bytes] | None:
+    """A process that compiles into a folder; None if the system starts none."""
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-c", program],
+            env={**os.environ, SETTING: str(folder.parent)},
+            stdin=stdin,
+            stdout=stdout,
+            stderr=subprocess.DEVNULL,
+            start_new_session=start_new_session,
+        )
+    except (OSError, ValueError, TypeError):  # no program, no memory, no more processes
+        return None
+
+
 def _problem_file(folder: Path, stage: str) -> Path:
     return folder / f"{stage}.problem"
+
+
+@contextlib.contextmanager
+def _helper(folder: Path | None, stages: Sequence[str]) -> Iterator[None]:
+    """A second process that compiles the same stages from behind, if there is a core for it."""
+    helper = None
+    if folder is not None and stages and threads_of(None) > 1:
+        program = _HELPER.format(path=sys.path, stages=tuple(stages))
+        helper = _started(program, folder, subprocess.PIPE, subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        if helper is not None:
+            helper.kill()
+            helper.communicate()
 
 
 @contextlib.contextmanager

@@ -66,11 +66,28 @@ _has_compiled = False
 listeners: list[Callable[[], None]] = []
 """Called after each kernel that is compiled, or found on disk; not after inner functions."""
 
+_put_off: dict[bool, list[Callable[[], None]]] | None = None
+"""In `compile_from_behind`: what compiles the functions declared so far; inner ones are apart."""
+
 
 def load(*stages: str) -> None:
     """Import kernels, compiling those that are not on disk."""
     for stage in stages or STAGES:
         importlib.import_module(module_of(stage))
+
+
+def compile_from_behind(*stages: str) -> None:
+    """Compile what `load` does from the other end, for a process that does so meanwhile.
+
+    That one compiles a kernel after the other, with the inner functions that each calls. Here inner
+    functions come first, from the last one on, then kernels. What is on disk by then is read.
+    """
+    global _put_off
+    _put_off = {True: [], False: []}
+    load(*stages)
+    declared, _put_off = _put_off, None
+    for finish in (*reversed(declared[True]), *reversed(declared[False])):
+        finish()
 
 
 def loaded() -> list[str]:
@@ -132,8 +149,11 @@ def _compiling(
         folder = kernel_folder()
         if folder is not None and function.__module__.startswith("gpustump."):
             dispatcher._cache = KernelCache(folder, function)  # it knows no other sources
-        if "no_cpython_wrapper" in options:
-            _compile_when_called(dispatcher, types)
+        is_inner = "no_cpython_wrapper" in options
+        if is_inner or _put_off is not None:
+            finish = _compile_when_called(dispatcher, types)
+            if _put_off is not None:
+                _put_off[is_inner].append(finish)
         else:
             _compile(dispatcher, types)
             for listener in listeners:
@@ -152,18 +172,25 @@ def _compile(dispatcher: Any, signatures: Sequence[Any]) -> None:
     dispatcher.disable_compile()
 
 
-def _compile_when_called(dispatcher: Any, signatures: Sequence[Any]) -> None:
-    """Compile an inner function as soon as Numba asks for its types, to compile a kernel."""
+def _compile_when_called(dispatcher: Any, signatures: Sequence[Any]) -> Callable[[], None]:
+    """Compile an inner function as soon as Numba asks for its types, to compile a kernel.
+
+    Returns what compiles it now.
+    """
     template_of = dispatcher.get_call_template
 
-    def get_call_template(args: Any, kws: Any) -> Any:
+    def finish() -> None:
         if len(dispatcher.overloads) < len(signatures):
             _compile(dispatcher, signatures)
             dispatcher._clear()  # what Python would call; kernels find the compiled versions
+
+    def get_call_template(args: Any, kws: Any) -> Any:
+        finish()
         return template_of(args, kws)
 
     dispatcher.get_call_template = get_call_template
     dispatcher._can_compile = False
+    return finish
 
 
 class KernelCache(NullCache):
