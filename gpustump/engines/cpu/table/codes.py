@@ -18,17 +18,18 @@ import functools
 import math
 import threading
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from gpustump import arrays
-from gpustump.engines.cpu.runtime.compiling import kernel
+from gpustump.engines.cpu.runtime.compiling import group, inner, kernel
 from gpustump.engines.cpu.table import bundles
 from gpustump.engines.cpu.table.bin_layout import BinLayout
 from gpustump.engines.cpu.table.bundles import Bundles
 from gpustump.engines.cpu.table.columns import NARROW_BINS, PART_BITS, WIDE_BINS, Columns, Uncoded
 from gpustump.engines.cpu.table.cuts import Cuts, cuts_of
+from gpustump.engines.cpu.table.keys import KEYS
 from gpustump.engines.cpu.table.rows_by_code import PartedSamples, list_bins
 from gpustump.engines.cpu.table.source_table import Source, codable
 from gpustump.engines.threads import Team, ranges
@@ -398,7 +399,6 @@ def _code_all(source: Source, coded: _Coded, team: Team) -> None:
 def _code(source: Source, part: slice, coded: _Coded, team: Team) -> None:
     """Code some features, whose cuts are known."""
     bits = codable(source.X[:1, part]).dtype.str.replace("f", "i")
-    codes, n_cuts = coded.codes, coded.codes.n_cuts[part]
     cuts = np.full((part.stop - part.start, WIDE_BINS), np.iinfo(bits).max, dtype=bits)
     for row, own in zip(cuts, coded.cuts[part], strict=True):
         row[: len(own.keys)] = own.keys
@@ -406,43 +406,59 @@ def _code(source: Source, part: slice, coded: _Coded, team: Team) -> None:
 
     def tile(corner: tuple[tuple[int, int], tuple[int, int]]) -> None:
         (start, end), (low, high) = corner
-        block = source.block(slice(start, end), slice(part.start + low, part.start + high))
+        features = range(part.start + low, part.start + high)
+        block = source.block(slice(start, end), slice(features.start, features.stop))
         view = codable(block).view(bits)
         if not view.flags.aligned:
             view = view.copy()
-        keys = np.empty(end - start, dtype=bits)
-        bins = np.empty(end - start, dtype=np.uint16)
-        for k, j in enumerate(range(low, high)):
-            feature = part.start + j
-            counts = np.zeros(len(coded.counts[feature]), dtype=np.int64)
-            is_mixed = np.zeros(len(counts), dtype=np.uint8)
-            _bins_of_column(view, k, cuts[j], n_cuts[j], bins, counts, is_mixed, keys)
-            if coded.low:
-                low_keys, high_keys = coded.low[feature].copy(), coded.high[feature].copy()
-                _note_extremes(keys, bins, low_keys, high_keys)
-            row = codes.row[feature]
-            if codes.is_wide[feature]:
-                own = codes.wide[row, start:end]
-                _add_parts(keys, cuts[j], n_cuts[j], bins, own)
-            else:
-                codes.narrow[row, start:end] = bins
-            with lock:
-                coded.counts[feature] += counts
-                coded.is_mixed[feature] |= is_mixed
+        seen = _Seen.empty(len(features), has_extremes=bool(coded.low))
+        _code_tile(view, cuts[low:high], features.start, start, coded.codes, seen)
+        with lock:
+            for k, feature in enumerate(features):
+                n_bins = len(coded.counts[feature])
+                coded.counts[feature] += seen.counts[k, :n_bins]
+                coded.is_mixed[feature] |= seen.is_mixed[k, :n_bins]
                 if coded.low:
-                    np.minimum(coded.low[feature], low_keys, out=coded.low[feature])
-                    np.maximum(coded.high[feature], high_keys, out=coded.high[feature])
+                    low_keys, high_keys = coded.low[feature], coded.high[feature]
+                    np.minimum(low_keys, seen.low[k, :n_bins], out=low_keys)
+                    np.maximum(high_keys, seen.high[k, :n_bins], out=high_keys)
 
-    features = ranges(part.stop - part.start, _TILE[1])
-    team.each(tile, [(r, f) for r in ranges(source.n_samples, _TILE[0]) for f in features])
+    columns = ranges(part.stop - part.start, _TILE[1])
+    team.each(tile, [(r, f) for r in ranges(source.n_samples, _TILE[0]) for f in columns])
 
 
-@kernel(
-    "void(Array(KEY, 2, 'A', readonly=True), int64, KEY[::1], int64, uint16[::1], int64[::1],"
-    " uint8[::1], KEY[::1])",
-    KEY=("int32", "int64"),
+@group
+class _Seen(NamedTuple):
+    """What the values of a tile show of the bins of its features; see `_Coded`.
+
+    Attributes
+    ----------
+    counts : ndarray (n_features, WIDE_BINS) of int64
+    is_mixed : ndarray (n_features, WIDE_BINS) of uint8
+    low, high : ndarray (n_features, WIDE_BINS) of int64
+        Of shape (0, 0) if they are not needed.
+    """
+
+    counts: Annotated[np.ndarray, "int64[:, ::1]"]
+    is_mixed: Annotated[np.ndarray, "uint8[:, ::1]"]
+    low: Annotated[np.ndarray, "int64[:, ::1]"]
+    high: Annotated[np.ndarray, "int64[:, ::1]"]
+
+    @classmethod
+    def empty(cls, n_features: int, *, has_extremes: bool) -> _Seen:
+        """With nothing seen yet."""
+        shape = n_features, WIDE_BINS
+        of_extremes = shape if has_extremes else (0, 0)
+        low, high = np.full(of_extremes, _NO_LOW), np.full(of_extremes, -_NO_LOW - 1)
+        return cls(np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.uint8), low, high)
+
+
+@inner(
+    "void(Array(KEY, 2, 'A', readonly=True), int64, KEY[::1], int64, KEY[::1], uint16[::1],"
+    " int64[::1], uint8[::1])",
+    KEY=KEYS,
 )
-def _bins_of_column(bits, j, cuts, n_cuts, bins, counts, is_mixed, keys):  # type: ignore[no-untyped-def]
+def _find_bins(bits, j, cuts, n_cuts, keys, bins, counts, is_mixed):  # type: ignore[no-untyped-def]
     """Find the bins of column `j` of a block: for each value the number of cuts below it.
 
     `bits` are the bit patterns of floats; their keys, as in `arrays.order_keys`, are written to
@@ -478,16 +494,7 @@ def _bins_of_column(bits, j, cuts, n_cuts, bins, counts, is_mixed, keys):  # typ
         counts[bin_] += 1
 
 
-@kernel("void(KEY[::1], uint16[::1], int64[::1], int64[::1])", KEY=("int32", "int64"))
-def _note_extremes(keys, bins, low, high):  # type: ignore[no-untyped-def]
-    """Widen the range of keys of each bin."""
-    for i in range(len(keys)):
-        b, key = np.uint64(bins[i]), np.int64(keys[i])
-        low[b] = min(low[b], key)
-        high[b] = max(high[b], key)
-
-
-@kernel("void(KEY[::1], KEY[::1], int64, uint16[::1], uint16[::1])", KEY=("int32", "int64"))
+@inner("void(KEY[::1], KEY[::1], int64, uint16[::1], uint16[::1])", KEY=KEYS)
 def _add_parts(keys, cuts, n_cuts, bins, codes):  # type: ignore[no-untyped-def]
     """Write codes of two bytes: the bin, and its part, which never decreases as keys grow."""
     low, scale = np.zeros(WIDE_BINS), np.zeros(WIDE_BINS)  # bins without two cuts stay whole
@@ -500,3 +507,26 @@ def _add_parts(keys, cuts, n_cuts, bins, codes):  # type: ignore[no-untyped-def]
         b = bins[i]
         part = np.int32((keys[i] - low[b]) * scale[b])
         codes[i] = (b << np.uint16(PART_BITS)) | np.uint16(part)
+
+
+@kernel(
+    "void(Array(KEY, 2, 'A', readonly=True), KEY[:, ::1], int64, int64, Uncoded, _Seen)", KEY=KEYS
+)
+def _code_tile(bits, cuts, first, start, codes, seen):  # type: ignore[no-untyped-def]
+    """Code a tile, given as bit patterns of floats; it begins at a feature and a sample."""
+    n_samples = len(bits)
+    keys, bins = np.empty(n_samples, dtype=bits.dtype), np.empty(n_samples, dtype=np.uint16)
+    for k in range(bits.shape[1]):
+        n_cuts, row = codes.n_cuts[first + k], codes.row[first + k]
+        _find_bins(bits, k, cuts[k], n_cuts, keys, bins, seen.counts[k], seen.is_mixed[k])
+        if len(seen.low) > 0:
+            for i in range(n_samples):
+                b, key = np.uint64(bins[i]), np.int64(keys[i])
+                seen.low[k, b] = min(seen.low[k, b], key)
+                seen.high[k, b] = max(seen.high[k, b], key)
+        if codes.is_wide[first + k]:
+            _add_parts(keys, cuts[k], n_cuts, bins, codes.wide[row, start : start + n_samples])
+        else:
+            own = codes.narrow[row, start : start + n_samples]
+            for i in range(n_samples):
+                own[i] = bins[i]

@@ -13,7 +13,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from gpustump.engines.cpu.runtime.compiling import group
+from gpustump.engines.cpu.runtime.compiling import Integers, group
 
 WIDE_BINS, NARROW_BINS = 1024, 256
 """How many bins the codes of a column can tell apart, that of missing values included."""
@@ -55,6 +55,7 @@ class Columns(NamedTuple):
         return int(self.wide.shape[1])
 
 
+@group
 class Uncoded(NamedTuple):
     """Rows for the codes of each feature by itself, before features are bundled.
 
@@ -68,11 +69,11 @@ class Uncoded(NamedTuple):
     n_cuts : ndarray (n_features,) of int64
     """
 
-    wide: np.ndarray
-    narrow: np.ndarray
-    is_wide: np.ndarray
-    row: np.ndarray
-    n_cuts: np.ndarray
+    wide: Annotated[np.ndarray, "uint16[:, ::1]"]
+    narrow: Annotated[np.ndarray, "uint8[:, ::1]"]
+    is_wide: Annotated[np.ndarray, "boolean[::1]"]
+    row: Integers
+    n_cuts: Integers
 
 
 @group
