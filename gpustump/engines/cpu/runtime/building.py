@@ -44,9 +44,11 @@ build_behind(*{stages!r})
 """
 
 _HELPER = """
-import os, sys, threading
+import contextlib, os, sys, threading
 if hasattr(os, "nice"):
     os.nice(15)
+with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+    file.write("1000")  # if memory is short, the system ends this process first
 ends = lambda: os._exit(len(os.read(0, 1)))  # when the process that it helps ends
 threading.Thread(target=ends, daemon=True).start()
 sys.path[:] = {path!r}
