@@ -85,7 +85,7 @@ def _tables(kind: Kind) -> str:
 
 def _fits() -> Iterator[Row]:
     """Whole fits of 100 rounds, with discrete votes and by two losses."""
-    panel = read(RESULTS / "panel.json").cases
+    panel = read(RESULTS / "panel.json").cases | read(RESULTS / "panel-small.json").cases
     for contender, votes, names in (
         ("gpustump", "discrete votes", "{} {}"),
         ("gpustump LogitBoost", "LogitBoost", "{} {}"),
