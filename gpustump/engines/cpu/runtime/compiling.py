@@ -173,7 +173,7 @@ def _compile(dispatcher: Any, signatures: Sequence[Any]) -> None:
 
 
 def _compile_when_called(dispatcher: Any, signatures: Sequence[Any]) -> Callable[[], None]:
-    """Compile an inner function as soon as Numba asks for its types, to compile a kernel.
+    """Compile a function as soon as Numba asks for its types, to compile one that calls it.
 
     Returns what compiles it now.
     """
