@@ -214,8 +214,8 @@ print(f"log-loss {found:.3f} with the constraints")
 #
 # * **Interactions of three features or more.** EBM takes them if they are named in `interactions`.
 # * **Interactions of features with monotone constraints.** They take no part in pairs.
-# * **Some losses**: gpustump has the logistic one for classes, and the squared error, Poisson and
-#   gamma deviance for quantities, counts and costs (:doc:`/auto/guides/quantities`).
+# * **Some losses**: gpustump has the logistic one for classes, and the squared error, quantiles,
+#   Poisson and gamma deviance for quantities, counts and costs (:doc:`/auto/guides/quantities`).
 # * **Some edits**: `without` and `edited` switch terms off and flatten ranges, and the page of a
 #   model (:func:`gpustump.plots.page`) makes a function rise or fall by such ranges. EBM can set
 #   values, too.

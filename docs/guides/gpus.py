@@ -226,6 +226,7 @@ found
 # * A small table: starting and sending take longer than the fit. `device="auto"` allows for that.
 # * One of the older GPUs (compute capability below 7.0): there is no kernel for it, and the plain
 #   scan in CuPy trains instead.
+# * Quantiles (`loss="quantile"`): the kernels do not find them, so the plain scan trains instead.
 # * Monotone constraints, pairs and held-out samples: their GPU kernels have been tested on CPUs
 #   only, where the same sources are compiled and run. Those for intervals have run on a GPU, but
 #   the models were compared on CPUs only. No glass box has been timed with these kernels yet.

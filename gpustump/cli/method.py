@@ -35,6 +35,7 @@ _PARAMETERS = {
     "smoothing_rounds": "smoothing_rounds",
     "interactions": "interactions",
     "bags": "n_bags",
+    "quantile": "quantile",
     "patience": "n_iter_no_change",
     "class_weight": "class_weight",
 }
@@ -47,7 +48,8 @@ def asks_for_quantity(arguments: argparse.Namespace) -> bool | None:
         return arguments.loss in QUANTITY_LOSSES
     if any(getattr(arguments, name) is not None for name in _OF_CLASSES):
         return False
-    return True if arguments.exposure is not None else None
+    is_given = arguments.exposure is not None or arguments.quantile is not None
+    return True if is_given else None
 
 
 _OF_CLASSES = ("votes", "multi_class", "class_weight")
@@ -71,12 +73,19 @@ def loss_of(arguments: argparse.Namespace, *, is_quantity: bool | None = None) -
     loss: Loss | None = arguments.loss
     if loss is None and (is_quantity or asks_for_quantity(arguments)):
         loss = "squared_error" if arguments.exposure is None else "poisson"
+        loss = loss if arguments.quantile is None else "quantile"
     if arguments.exposure is not None and loss != "poisson":
         _refuse("--exposure is for counts, --loss poisson")
+    if loss == "quantile" and (
+        arguments.monotone or arguments.interactions not in (None, 0, "0x", "auto")
+    ):
+        _refuse("--loss quantile takes no --monotone and no --interactions")
     if arguments.glass_box and (loss == "exponential" or arguments.votes is not None):
         _refuse("--glass-box takes no --loss exponential and no --votes")
     if loss is None:
         loss = "logistic" if arguments.glass_box else "exponential"
+    if arguments.quantile is not None and loss != "quantile":
+        _refuse(f"--quantile is for --loss quantile, not for --loss {loss}")
     for name in _OF_CLASSES:
         if loss in QUANTITY_LOSSES and getattr(arguments, name) is not None:
             option = "balanced" if name == "class_weight" else name.replace("_", "-")

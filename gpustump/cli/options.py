@@ -217,6 +217,8 @@ def _add_boosting(parser: Parser) -> None:
     parser.flag("--glass-box", "settings that suit most tables: help boosting")
     losses = f"{', '.join(get_args(ClassLoss))}; of quantities {', '.join(QUANTITY_LOSSES)}"
     add("--loss", "LOSS", _one_of(LOSSES), losses)
+    share = _checked("a number between 0 and 1", float, lambda value: 0.0 < value < 1.0)
+    add("--quantile", "Q", share, "predict a quantile of the target, such as 0.9")
     votes = _one_of(("discrete", "real"))
     add("--votes", "KIND", votes, "discrete or real, for --loss exponential")
     balanced = "give all classes the same weight in training"
@@ -233,7 +235,7 @@ def _add_boosting(parser: Parser) -> None:
     add("--patience", "N", _whole(1), "stop after N rounds without a better score")
     parser.many("--monotone", "COL=1,..", "1: the score never falls as the column rises; -1: rises")
     classes = "one-vs-rest, or shared stumps (default: one-vs-rest, logistic shared)"
-    l2 = "shrinks votes that rest on few rows (default: 0.0, logistic 3.0)"
+    l2 = "shrinks votes that rest on few rows (default: 0, logistic 3, quantiles 10)"
     smooth = "the first N rounds choose among a few random cuts (default: 0)"
     bags = "average N models, each of a random share of the rows (default: 1)"
     least_0 = _checked("a number of at least 0", float, lambda value: 0.0 <= value < math.inf)

@@ -285,6 +285,8 @@ class _Fit:
         if estimator.device not in ("auto", "cpu", "cuda"):
             raise ValueError(f"device must be 'auto', 'cpu' or 'cuda'; got {estimator.device!r}.")
         self.device = "cuda" if estimator.device == "cuda" else "cpu"
+        if self.device == "cuda" and settings.votes.quantity == "quantile":
+            raise ValueError("loss='quantile' is not for workers with GPUs: take device='cpu'.")
         self.class_weight = check_class_weight(estimator.class_weight)
         self.learner = copy.copy(estimator)  # it learns the table's columns
         is_new = self.earlier is None
@@ -299,8 +301,9 @@ class _Fit:
         self.n_features: int = self.learner.n_features_in_
         self.names = vars(self.learner).get("feature_names_in_")
         self.interactions: Interactions = check_interactions(
-            estimator.interactions, self.n_features, self.names, self.settings.votes.monotone
-        )
+            estimator.interactions, self.n_features, self.names, self.settings.votes.monotone,
+            quantity=self.settings.votes.quantity,
+        )  # fmt: skip
         self.begun: list[ClusterSamples] = []  # of the bags so far
         self.round_bytes = 0
 

@@ -123,6 +123,7 @@ class ClusterSamples:
         about = Watch(
             settings.stopping.scoring, boosting.link, boosting.constant, target.positive,
             target.n_outputs, *self.held_out, is_quantity=target.is_quantity,
+            level=target.votes.objective("stump").level,
         )  # fmt: skip
         kind = RankingJudge if about.scoring == "roc_auc" else ClusterJudge
         return EarlyStopping(kind(self.shards, about), settings.stopping)

@@ -370,7 +370,7 @@ class WorkerRows:
         watched: HeldOut | HeldOutTargets
         if about.is_quantity:
             targets = own.classes.astype(np.float64)
-            watched = HeldOutTargets(targets, weights, n_of_all_groups=about.n_samples)
+            watched = HeldOutTargets(targets, weights, about.n_samples, about.level)
         else:
             given = about.positive, about.n_outputs, self._n_threads
             watched = HeldOut.of(own.classes, weights, *given)
@@ -475,6 +475,8 @@ class Watch:
     n_samples : int
         How many they are.
     is_quantity : bool
+    level : float
+        See `HeldOutTargets`.
     """
 
     scoring: Scoring
@@ -486,3 +488,4 @@ class Watch:
     total: int
     n_samples: int
     is_quantity: bool = False
+    level: float = 0.5

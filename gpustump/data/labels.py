@@ -27,7 +27,7 @@ from gpustump.data.input_arrays import (
     refuse_problems,
     refuse_values,
 )
-from gpustump.data.parameters import QuantityLoss
+from gpustump.data.parameters import RATIO_LOSSES, QuantityLoss
 from gpustump.data.readable import caller_level, listed
 
 
@@ -307,7 +307,7 @@ def check_domain(targets: Array, loss: QuantityLoss) -> None:
     ValueError
         If one is negative under Poisson or gamma loss, or 0 under gamma loss.
     """
-    if loss == "squared_error":
+    if loss not in RATIO_LOSSES:
         return
     may_be_0 = loss == "poisson"
     wanted = f"y must be {'0 or more' if may_be_0 else 'above 0'} for loss={loss!r}"

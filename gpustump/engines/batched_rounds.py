@@ -24,7 +24,7 @@ from gpustump.data.parameters import QuantityLoss
 DISCRETE, REAL, NEWTON = range(3)
 """Kinds of votes, as kernels take them."""
 
-CLASSES, SQUARED, POISSON, GAMMA = range(4)
+CLASSES, SQUARED, QUANTILE, POISSON, GAMMA = range(5)
 """What Newton votes learn, as kernels take it: classes, or a quantity by one of its losses."""
 
 NEWTON_DOUBT = 2.0**-50
@@ -44,6 +44,7 @@ class VoteRule(NamedTuple):
 
     - scale * gradient / (hessian + l2) for Newton votes, with the quotient limited to
       +-largest_step; see `boosting.votes.newton`;
+    - scale times a region's quantile for the quantile loss; see `boosting.votes.quantile`;
     - scale * ln(x / y) for other votes. For real ones x and y are the weights of both labels in a
       region, for discrete ones the weights that the regions' signs get right and wrong; see
       `boosting.votes.exponential`.
@@ -61,7 +62,9 @@ class VoteRule(NamedTuple):
     largest_step : float
         Bound of the quotient's absolute value.
     target : int
-        What Newton votes learn: `CLASSES`, `SQUARED`, `POISSON` or `GAMMA`.
+        What Newton votes learn: `CLASSES`, `SQUARED`, `QUANTILE`, `POISSON` or `GAMMA`.
+    level : float
+        Which quantile; see `engines.quantiles`.
     """
 
     kind: int
@@ -70,6 +73,7 @@ class VoteRule(NamedTuple):
     l2: float = 0.0
     largest_step: float = 0.0
     target: int = CLASSES
+    level: float = 0.0
 
 
 LARGEST_SQUARE, LOW_BITS = 2.0**20, 30
@@ -106,6 +110,8 @@ class ValidationLoss(NamedTuple):
         For Poisson and gamma loss the table of `boosting.held_out.losses`; otherwise empty.
     most : float
         For these losses the bound of an amount.
+    level : float
+        For the quantile loss: which one; otherwise 0.
     """
 
     kind: Literal["logistic", "softmax"] | QuantityLoss
@@ -115,6 +121,7 @@ class ValidationLoss(NamedTuple):
     targets: np.ndarray = NO_TARGETS
     exponentials: np.ndarray = NO_TARGETS
     most: float = 0.0
+    level: float = 0.0
 
 
 class ValidationSamples(NamedTuple):

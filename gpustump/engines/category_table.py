@@ -24,6 +24,7 @@ from gpustump.engines.contract import (
     Beginning,
     Cut,
     PreparedTable,
+    QuantileState,
     State,
     Step,
     Totals,
@@ -166,6 +167,10 @@ class CategoryState:
                 for own in hypotheses
             ]
         )
+
+    def region_quantiles(self, hypothesis: Partition | None, ranks: Sequence[int]) -> list[float]:
+        """See `engines.contract.QuantileState`."""
+        return cast(QuantileState, self._inner).region_quantiles(hypothesis, ranks)
 
     def advance(self, step: Step) -> None:
         """Add a step's votes to the scores, and multiply weights or odds by its factors."""

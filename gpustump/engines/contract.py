@@ -186,8 +186,8 @@ class Step:
     factors : tuple (n_regions,) of tuple (n_outputs,) of (float, float)
         What a weight, odds or a probability is multiplied by; equal for both labels in a softmax.
         Under Poisson and gamma loss, what is multiplied counts as the weight of a label: -1 for
-        Poisson, +1 for gamma; the other factor is 1. Empty for squared loss, whose residuals lose
-        the votes.
+        Poisson, +1 for gamma; the other factor is 1. Empty for squared and quantile loss, whose
+        residuals lose the votes.
     rescale_exponent : int
         All factors contain 2**-rescale_exponent, which keeps the sum of the integers in range.
     cut : Cut or None
@@ -276,6 +276,16 @@ class State(Protocol):
 
     def advance(self, step: Step) -> None:
         """Add a step's votes to the scores, and multiply the weights by its factors."""
+
+
+class QuantileState(State, Protocol):
+    """A run of the quantile loss."""
+
+    def region_quantiles(self, hypothesis: Partition | None, ranks: Sequence[int]) -> list[float]:
+        """The quantile of the residuals in each region of a hypothesis; see `engines.quantiles`.
+
+        Without a hypothesis all samples are in the first region.
+        """
 
 
 class PreparedTable(Protocol):
@@ -453,8 +463,9 @@ class Engine(Protocol):
             What `prepare` has returned.
         labels : array (n_samples,)
             -1.0 or 1.0, float64; with more outputs than one the number of the class, int64. For a
-            quantity the targets: for squared loss whole multiples of `VOTE_UNIT` from -1 to 1,
-            otherwise numbers whose mean is about 1, not negative, and above 0 for gamma loss.
+            quantity the targets: for squared and quantile loss whole multiples of `VOTE_UNIT` from
+            -1 to 1, otherwise numbers whose mean is about 1, not negative, and above 0 for gamma
+            loss.
         sample_weight : array (n_samples,) of float64
             Positive.
         objective : Objective

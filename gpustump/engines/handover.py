@@ -17,7 +17,16 @@ import numpy as np
 from gpustump.arrays import Array
 from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.category_table import SummingState
-from gpustump.engines.contract import Beginning, Cut, State, Step, Totals, Trainer, WrappedTable
+from gpustump.engines.contract import (
+    Beginning,
+    Cut,
+    QuantileState,
+    State,
+    Step,
+    Totals,
+    Trainer,
+    WrappedTable,
+)
 from gpustump.engines.objective import Objective
 from gpustump.learners.hypothesis import Partition
 
@@ -119,6 +128,9 @@ class HandoverState:
 
     def category_sums(self, columns: CategoryColumns) -> np.ndarray:
         return self._state.category_sums(columns)
+
+    def region_quantiles(self, hypothesis: Partition | None, ranks: Sequence[int]) -> list[float]:
+        return cast(QuantileState, self._state).region_quantiles(hypothesis, ranks)
 
     def advance(self, step: Step) -> None:
         self._state.advance(step)

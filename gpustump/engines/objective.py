@@ -16,15 +16,16 @@ from gpustump.data.parameters import Learner, Link, QuantityLoss, VoteKind
 
 LossName = Literal["exponential", "logistic", "softmax"] | QuantityLoss
 
-_ROOM = {"squared_error": 2**3, "poisson": 2**10, "gamma": 2**10}
-"""For each loss of a quantity how many times the sum of the weights other sums may be: under
-squared loss that of the absolute residuals, under the others those of amounts and of losses."""
+_ROOM = {"squared_error": 2**3, "quantile": 2**3, "poisson": 2**10, "gamma": 2**10}
+"""For each loss of a quantity how many times the sum of the weights other sums may be: under the
+first two that of the absolute residuals, under the others those of amounts and of losses."""
 
 _LINKS: dict[LossName, Link] = {
     "exponential": "logistic",
     "logistic": "logistic",
     "softmax": "softmax",
     "squared_error": "identity",
+    "quantile": "identity",
     "poisson": "log",
     "gamma": "log",
 }
@@ -49,6 +50,8 @@ class Objective:
         there is none.
     learner : str
         "stump" or "interval". Intervals make discrete votes for one output only.
+    level : float
+        For the quantile loss: which quantile; see `quantiles`.
 
     Raises
     ------
@@ -62,6 +65,7 @@ class Objective:
     l2: float = 0.0
     monotone: tuple[int, ...] | None = None
     learner: Learner = "stump"
+    level: float = 0.5
 
     def __post_init__(self) -> None:
         if self.monotone is not None and (self.learner != "stump" or self.n_outputs != 1):

@@ -422,7 +422,7 @@ class StumpEstimator(BaseEstimator):
             asked = kept.asked(asked, self.random_state)
         shares, splits = shares_of(X, target, samples, watched, asked, data.earlier)
         given = self.interactions, int(X.shape[1]), names, settings.votes.monotone
-        interactions = check_interactions(*given)
+        interactions = check_interactions(*given, quantity=settings.votes.quantity)
         return Prepared(learner, X, target, settings, shares, splits, interactions, kept)
 
     def _samples_of(self, X: Array, data: Data) -> tuple[Samples, TargetDomain]:

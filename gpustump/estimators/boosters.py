@@ -242,6 +242,11 @@ class BoostedEstimator(CallbackSupportMixin, StumpEstimator):
                 f"{MONOTONE} is for stumps: an interval rises and falls again. Take "
                 f"weak_learner='stump', or leave {MONOTONE} out."
             )
+        if settings.votes.quantity == "quantile":
+            raise ValueError(
+                f"{MONOTONE} is not for loss='quantile': it cuts by shares of samples, and the "
+                f"quantiles beside them may have another order. Leave {MONOTONE} out."
+            )
         if earlier is not None:
             _refuse_tighter(constraints, earlier[0].objective.monotone)
         return replace(settings, votes=replace(settings.votes, monotone=constraints))
@@ -409,8 +414,10 @@ def _unwanted_ends(runs: Sequence[Run], votes: VoteSettings, n_outputs: int) -> 
             f"learning_rate than {votes.learning_rate:g}."
         )
     ends = [run.stop_reason for run in runs if not run.rounds]
+    is_quantile = votes.quantity == "quantile"
     if small := ends.count("small vote"):
         l2 = f", or l2_regularization={votes.l2_of(n_outputs):g} too large for the sample weights"
+        l2 = "" if is_quantile else l2
         y = "" if votes.quantity is None else ", or y varies too little for its size"
         yield (
             f"{_some(small, runs)} made no round, as all votes round to 0: learning_rate="
@@ -419,6 +426,7 @@ def _unwanted_ends(runs: Sequence[Run], votes: VoteSettings, n_outputs: int) -> 
     if nothing := ends.count("no edge"):
         is_of_classes = votes.quantity is None
         does = "tells the classes apart" if is_of_classes else "lowers the error"
+        does = "moves a quantile" if is_quantile else does
         yield (
             f"{_some(nothing, runs)} made no round, as no cut of any feature {does}: the scores "
             f"are the same for all rows. Check that {'' if is_of_classes else 'y and '}the "
@@ -444,7 +452,8 @@ def _refuse_tighter(asked: Constraints, before: Constraints | None) -> None:
 
 def _described(objective: Objective, n_classes: int) -> str:
     if objective.is_of_quantity:
-        return f"loss={objective.loss!r}"
+        level = f" of {objective.level:.4g}" if objective.loss == "quantile" else ""
+        return f"loss={objective.loss!r}{level}"
     name = "Newton" if objective.gain == "newton" else objective.gain
     if n_classes <= 2:
         return f"{name} votes"

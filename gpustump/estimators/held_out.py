@@ -31,7 +31,7 @@ from gpustump.arrays.moving import moved_to_device_of
 from gpustump.boosting.rounds.bags import Share
 from gpustump.boosting.rounds.training import HeldOutRows, Run, Samples
 from gpustump.data.input_arrays import check_same_device
-from gpustump.data.parameters import Scoring, usual_bags
+from gpustump.data.parameters import RATIO_LOSSES, Scoring, usual_bags
 from gpustump.data.readable import caller_level, counted, listed
 from gpustump.data.weights import check_weights
 from gpustump.engines.objective import Objective
@@ -216,7 +216,7 @@ def _held_out_rows(
     numbers = arrays.to_host(samples.classes)
     if target.n_classes:
         refuse_absent_classes(asked.scoring, target.classes, numbers)
-    elif target.loss == "squared_error" and np.abs(numbers).max() > _FAR:
+    elif target.loss not in RATIO_LOSSES and np.abs(numbers).max() > _FAR:
         warnings.warn(
             f"y_val has targets more than {_FAR:g} times as far from the middle of y as y itself. "
             "Their errors are counted as if they were about as far. Are both in the same unit?",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
@@ -16,12 +16,15 @@ from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
 from gpustump.boosting.rounds.training import Samples, Settings
 from gpustump.boosting.votes.newton import SquaredVotes
+from gpustump.boosting.votes.quantile import QuantileVotes
 from gpustump.boosting.votes.ratio import deviance_of_mean
 from gpustump.boosting.votes.settings import VoteSettings
 from gpustump.boosting.votes.votes import AnyRound, RegionRound
 from gpustump.data.labels import check_targets
 from gpustump.data.parameters import (
     GLASS_BOX_OF_QUANTITY,
+    L2_OF_QUANTILES,
+    RATIO_LOSSES,
     QuantityLoss,
     Scoring,
     check_quantity_loss,
@@ -29,6 +32,7 @@ from gpustump.data.parameters import (
 )
 from gpustump.data.readable import caller_level
 from gpustump.data.weights import check_weights
+from gpustump.engines.quantiles import level_of
 from gpustump.estimators.base import Data
 from gpustump.estimators.boosters import BoostedEstimator, Curve
 from gpustump.estimators.callbacks import with_callbacks
@@ -38,6 +42,7 @@ from gpustump.learners.target_scale import TargetScale
 
 _SCORING: dict[QuantityLoss, Scoring] = {
     "squared_error": "neg_mean_squared_error",
+    "quantile": "neg_mean_pinball_loss",
     "poisson": "neg_mean_poisson_deviance",
     "gamma": "neg_mean_gamma_deviance",
 }
@@ -52,37 +57,48 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
 
     Each round finds the split that lowers the loss most, and each region votes a step towards its
     minimum, shrunk by the learning rate. For the squared error that is the mean residual: L2Boost
-    [Friedman 2001; Buehlmann and Yu 2003]. The scores start from the mean of the targets, and are a
-    sum of one step function for each feature and of one table for each pair of features, if there
-    are `interactions`. They are the predictions, or for counts and costs the logarithms of these.
+    [Friedman 2001; Buehlmann and Yu 2003]. The scores start from the mean of the targets, under the
+    quantile loss from their quantile. They are a sum of one step function for each feature and of
+    one table for each pair of features, if there are `interactions`. They are the predictions, or
+    for counts and costs the logarithms of these.
 
     Parameters
     ----------
-    loss : "squared_error", "poisson" or "gamma"
-        What the rounds lower. "poisson" is the deviance of counts and rates, 0 or more; "gamma"
-        that of costs, times and other amounts above 0, whose spread grows with their size. With
-        these two, each feature multiplies the prediction by a factor.
+    loss : "squared_error", "quantile", "poisson" or "gamma"
+        What the rounds lower. "quantile" predicts a quantile of the target, by the pinball loss.
+        "poisson" is the deviance of counts and rates, 0 or more; "gamma" that of costs, times and
+        other amounts above 0, whose spread grows with their size. With these two, each feature
+        multiplies the prediction by a factor.
+    quantile : float
+        Which quantile loss="quantile" predicts, between 0 and 1: of 0.9 nine tenths of the targets
+        lie below. 0.5 is the median, with half of the mean absolute error as its loss. It is
+        rounded down to a multiple of 2**-30, at least that. Where many targets are equal, as
+        ratings are, a quantile may stay where it is: a run ends when the cut that the loss asks for
+        moves none.
     n_estimators : int
         The largest number of rounds.
     learning_rate : float
         Shrinks every vote; above 0 and at most 1.
-    l2_regularization : float
-        Shrinks the votes of regions with few samples; not negative. A region votes learning_rate *
+    l2_regularization : float or None
+        Shrinks the votes of regions with few samples; not negative. None for 10 with
+        loss="quantile", otherwise 0, or 1 in a `GlassBoxRegressor`. A region votes learning_rate *
         A/(B + l2_regularization), where A is the sum of weight * residual over its samples, and B
         that of the weights. So it is on the scale of the sample weights. For counts, A is the
         observed sum less the predicted one, and B the mean of both: a lambda of 1 counts like one
         more event that came as predicted. For costs the same holds of the sums of weight * target /
-        prediction and of the weights.
+        prediction and of the weights. Under the quantile loss votes are not shrunk, but cuts beside
+        few samples are made less often: a cut is worth the sum of A**2/(B + l2_regularization) over
+        its regions, where A is the sum of the slopes of the loss.
     smoothing_rounds : int
         How many rounds at the beginning choose among a few random cuts only, which makes shape
         functions smoother; see `LogitBoostClassifier`. 0 for none.
     interactions : int, str or list of pairs
         Which pairs of features are learnt on what the single features leave: at most so many, those
         that gain most; a number a feature, such as "3x"; "auto" for "3x", but at most 100; or pairs
-        of indices or names. 0 for none. Pairs are learnt after the last round, and features with
-        monotone constraints take no part; see `LogitBoostClassifier`. `model_.pairs` holds a table
-        for each pair; `explain` and `contribution_importances` have a column, or an entry, for
-        each, after those of the features.
+        of indices or names. 0 for none, as always with loss="quantile". Pairs are learnt after the
+        last round, and features with monotone constraints take no part; see `LogitBoostClassifier`.
+        `model_.pairs` holds a table for each pair; `explain` and `contribution_importances` have a
+        column, or an entry, for each, after those of the features.
     categorical_features : None, "from_dtype", or array-like of bool, int or str
         Which features are categories: by a mask, indices or names; "from_dtype" takes the columns
         of a frame that hold text or categories. A stump sends the best set of categories left
@@ -101,17 +117,17 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
         The share of the samples that is held out for early stopping, or that each bag leaves out.
     tol : float
         A held-out score counts as better if it is higher by more than this share of the error, or
-        deviance, that the mean of the training targets has; not negative.
+        deviance, that the best single prediction has on the training targets; not negative.
     warm_start : bool
-        Let the next `fit` go on from the rounds already made. `loss` may not change then, and the
-        targets must lie in the range of the first fit.
+        Let the next `fit` go on from the rounds already made. `loss` and `quantile` may not change
+        then, and the targets must lie in the range of the first fit.
     verbose : int
         1 shows a progress bar; 2 also says where the model is trained, and why.
     callback : callable or None
         Called with each `RegionRound`; if it returns something true, the run ends.
     monotonic_cst : array-like (n_features,) of int, dict or None
         Monotone constraints: 1 for a feature whose rise must not lower the prediction, -1 for one
-        whose rise must not raise it, 0 for none.
+        whose rise must not raise it, 0 for none. Not with loss="quantile".
     n_jobs : int or None
         Threads on the CPU; None and -1 stand for all that this process may use.
     max_memory : int, str or None
@@ -128,10 +144,10 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
         its numbers are in the unit of the targets, or of their logarithms for counts and costs.
     rounds_ : tuple of tuple of RegionRound
         For each run (one, or one for each bag) the record of each round: the split, its votes, its
-        gain as `score`, and the mean squared error, or mean deviance, after it as `training_error`.
+        gain as `score`, and the mean error, or mean deviance, after it as `training_error`.
     held_out_scores_, held_out_errors_ : tuple of tuple of float
-        For each run minus the mean squared error, or mean deviance, of the held-out samples after
-        each round, and that error.
+        For each run minus the mean error, or mean deviance, of the held-out samples after each
+        round, and that error: of squares, or under the quantile loss of pinball losses.
     is_categorical_, device_, route_, stop_reasons_, n_iter_, n_estimators_, evals_result_
         As for `AdaBoostClassifier`.
     feature_importances_, n_features_in_, feature_names_in_
@@ -164,11 +180,14 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
     """
 
     loss: QuantityLoss = "squared_error"
+    quantile: float = 0.5
     n_estimators: int = 200
     learning_rate: float = 0.1
-    l2_regularization: float = 0.0
+    l2_regularization: float | None = None
     smoothing_rounds: int = 0
     interactions: Any = 0
+
+    _usual_l2: ClassVar[float] = 0.0
 
     @with_callbacks
     def fit(
@@ -197,8 +216,8 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
             Real numbers, finite and below 2**1000 in absolute value; for counts not negative, for
             costs above 0.
         init_score : array (n_samples,), optional
-            What is known of each sample beforehand, added to its score: in the unit of y for the
-            squared error, otherwise a logarithm, from -600 to 600. The model learns the rest.
+            What is known of each sample beforehand, added to its score: a logarithm, from -600 to
+            600, for counts and costs, otherwise in the unit of y. The model learns the rest.
             Give it to `predict` as well.
         exposure : array (n_samples,), optional
             For counts: what each of them was counted over, above 0, such as the time insured or the
@@ -332,7 +351,7 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
         """The coefficient of determination, R2, of the predictions, as in scikit-learn.
 
         For the deviance of counts and costs see `sklearn.metrics.mean_poisson_deviance` and
-        `mean_gamma_deviance`, or `d2_tweedie_score`.
+        `mean_gamma_deviance`, or `d2_tweedie_score`; for quantiles `mean_pinball_loss`.
 
         Examples
         --------
@@ -362,7 +381,7 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
 
     @property
     def held_out_errors_(self) -> tuple[tuple[float, ...], ...]:
-        """For each run the mean squared error, or deviance, of the held-out samples.
+        """For each run the mean error, or deviance, of the held-out samples.
 
         With an exposure, or an `init_score` of counts, the deviance is that of the rates, each of
         which counts as often as its exposure says; so it depends on the exposures' unit.
@@ -371,7 +390,7 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
 
     @property
     def evals_result_(self) -> dict[str, dict[str, Curve]]:
-        """The mean squared error, or mean deviance, of each round as curves, by data set.
+        """The mean error, or mean deviance, of each round as curves, by data set.
 
         See `held_out_errors_` for deviances with an exposure.
         """
@@ -439,11 +458,13 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
             settings = replace(settings, callback=lambda record: callback(_in_unit(record, scale)))
         if stopping is not None and stopping.tol:
             given = samples.classes, samples.weights
-            if target.loss == "squared_error":
-                error = SquaredVotes.variance(*given)
-            else:
+            if target.loss in RATIO_LOSSES:
                 error = deviance_of_mean(*given, target.loss)
-            tol = stopping.tol * error  # a share of the error if the mean is predicted
+            elif target.loss == "quantile":
+                error = QuantileVotes(level=settings.votes.level).error_of_constant(*given)
+            else:
+                error = SquaredVotes.variance(*given)
+            tol = stopping.tol * error  # a share of the error if one number is predicted
             settings = replace(settings, stopping=replace(stopping, tol=tol))
         if target.loss == "poisson":
             votes = replace(settings.votes, unit_of_counts=scale.of_errors)
@@ -459,8 +480,13 @@ class StumpBoostingRegressor(RegressorMixin, BoostedEstimator):
             raise ValueError(
                 f"learning_rate must be at most 1 for a quantity; got {learning_rate!r}."
             )
-        l2 = check_real(self.l2_regularization, "l2_regularization", least=0.0)
-        return VoteSettings("newton", learning_rate, l2, quantity=quantity)
+        l2 = L2_OF_QUANTILES if quantity == "quantile" else self._usual_l2
+        if self.l2_regularization is not None:
+            l2 = check_real(self.l2_regularization, "l2_regularization", least=0.0)
+        level = check_real(self.quantile, "quantile", above=0.0)
+        if level >= 1.0:
+            raise ValueError(f"quantile must be below 1; got {self.quantile!r}.")
+        return VoteSettings("newton", learning_rate, l2, quantity=quantity, level=level_of(level))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -488,13 +514,14 @@ class GlassBoxRegressor(StumpBoostingRegressor):
 
     n_estimators: int = GLASS_BOX_OF_QUANTITY.n_estimators
     learning_rate: float = GLASS_BOX_OF_QUANTITY.learning_rate
-    l2_regularization: float = 1.0
     smoothing_rounds: int = GLASS_BOX_OF_QUANTITY.smoothing_rounds
     interactions: Any = "auto"
     n_bags: int | None = None
     n_iter_no_change: int | None = GLASS_BOX_OF_QUANTITY.n_iter_no_change
     validation_fraction: float = GLASS_BOX_OF_QUANTITY.validation_fraction
     tol: float = GLASS_BOX_OF_QUANTITY.tol
+
+    _usual_l2: ClassVar[float] = 1.0
 
 
 def _in_unit(record: AnyRound, scale: Scale) -> RegionRound:
@@ -505,6 +532,6 @@ def _in_unit(record: AnyRound, scale: Scale) -> RegionRound:
     return replace(
         record,
         votes=votes,
-        score=record.score * scale.of_errors,
+        score=record.score * scale.of_gains,
         training_error=record.training_error * scale.of_errors,
     )

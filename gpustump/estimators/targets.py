@@ -24,7 +24,7 @@ from gpustump.data.labels import (
     check_targets,
     class_numbers,
 )
-from gpustump.data.parameters import QuantityLoss
+from gpustump.data.parameters import RATIO_LOSSES, QuantityLoss
 from gpustump.data.weights import SMALLEST, Weights
 from gpustump.learners.target_scale import TargetScale
 from gpustump.model.ensemble import StumpEnsemble
@@ -58,7 +58,7 @@ class Offset(NamedTuple):
     def of_quantity(self, X: Array, loss: QuantityLoss) -> Array | None:
         """The offset of the rows of X, (n_samples,) of float64; None if there is none.
 
-        Under squared loss it is added to the scores, otherwise the prediction is multiplied by it.
+        For counts and costs predictions are multiplied by it, otherwise it is added to them.
 
         Raises
         ------
@@ -79,10 +79,10 @@ class Offset(NamedTuple):
             name = f"init_score{self.suffix}"
             scores = _finite(self.init_score, name, X)
             xp = arrays.namespace_of(scores)
-            limit = MOST_TARGET if loss == "squared_error" else LARGEST_OFFSET
+            limit = LARGEST_OFFSET if loss in RATIO_LOSSES else MOST_TARGET
             wanted = f"{name} must be from {-limit:g} to {limit:g}"
             refuse_values(xp.abs(scores) > limit, scores, wanted)
-            if loss != "squared_error":
+            if loss in RATIO_LOSSES:
                 scores = exponential_of(scores)
             found = scores if found is None else found * scores
         return found
@@ -182,7 +182,7 @@ class Quantity:
             if offset is None:
                 return cls(targets, values)
             offset = arrays.picked(offset, weights.rows)
-            if loss == "squared_error":
+            if loss not in RATIO_LOSSES:
                 return cls(targets - offset, values)
             targets = targets / offset
             # A rate counts as often as its exposure says, so that its loss is that of the count.
@@ -219,10 +219,10 @@ class TargetDomain:
         """For a quantity."""
         targets, weights = quantity.targets, quantity.weights
         scale: Scale
-        if loss == "squared_error":
-            scale = TargetScale.of(targets)
-        else:
+        if loss in RATIO_LOSSES:
             scale = RatioScale.of(targets, weights, is_poisson=loss == "poisson")
+        else:
+            scale = TargetScale.of(targets, power=1 if loss == "quantile" else 2)
         return cls(np.empty(0, dtype=np.int64), loss, scale)
 
     @property

@@ -36,13 +36,16 @@ class TargetScale:
         Targets are rounded to multiples of 2**step.
     centre : float
         What is subtracted from the rounded targets, in these steps: a whole number.
+    power : int
+        An error is a residual to this power: 2 for squares, 1 for absolute values.
     """
 
     step: int
     centre: float
+    power: int = 2
 
     @classmethod
-    def of(cls, targets: Array) -> TargetScale:
+    def of(cls, targets: Array, power: int = 2) -> TargetScale:
         """The scale for some targets (n_samples,) of float64."""
         with arrays.computing_on(targets):
             xp = arrays.namespace_of(targets)
@@ -52,7 +55,7 @@ class TargetScale:
         step = max(of_size - _SUM_BITS, _LEAST_STEP)
         if half > 0.0:
             step = max(step, math.frexp(half * (1 + 2.0**-20))[1] - UNIT_BITS)
-        return cls(step, float(round(math.ldexp(low / 2 + high / 2, -step))))
+        return cls(step, float(round(math.ldexp(low / 2 + high / 2, -step))), power)
 
     @property
     def size(self) -> float:
@@ -61,8 +64,13 @@ class TargetScale:
 
     @property
     def of_errors(self) -> float:
-        """What a squared error of 1 is in the targets' unit; 0 or infinite beyond float64."""
-        return self.size * self.size
+        """What an error of 1 is in the targets' unit; 0 or infinite beyond float64."""
+        return self.size * self.size if self.power == 2 else self.size
+
+    @property
+    def of_gains(self) -> float:
+        """The same of a gain: gradients are residuals, or have no unit."""
+        return self.of_errors if self.power == 2 else 1.0
 
     @property
     def range(self) -> tuple[float, float]:

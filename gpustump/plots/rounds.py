@@ -7,6 +7,7 @@ them are the scores of the splits. The last part is the panel of `overview`.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -53,7 +54,7 @@ def error_curve(
     The strip shows, for discrete votes, the edges of the stumps; for other votes of AdaBoost 1 - Z,
     how far each round lowers the bound; for LogitBoost the held-out log-loss by round, or the score
     of each round's split if no held-out samples are known. The error of a quantity is the mean
-    squared error or the mean deviance.
+    of its loss: of squares, of pinball losses, or the deviance.
 
     Parameters
     ----------
@@ -186,11 +187,13 @@ def _held_out(
 
 
 def _losses_of_quantity(regressor: Any, X: Array, y: Any, weights: IntegerWeights) -> np.ndarray:
-    """The mean squared error or the mean deviance after each round, (n_rounds,)."""
+    """The mean error or the mean deviance after each round, (n_rounds,)."""
     from sklearn import metrics
 
+    pinball = functools.partial(metrics.mean_pinball_loss, alpha=regressor.quantile)
     losses = {
         "squared_error": metrics.mean_squared_error,
+        "quantile": pinball,
         "poisson": metrics.mean_poisson_deviance,
         "gamma": metrics.mean_gamma_deviance,
     }

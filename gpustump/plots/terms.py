@@ -28,8 +28,8 @@ from gpustump.theory.arguments import weights_of
 PREDICTIONS = {"identity": "prediction", "log": "log of the prediction"}
 """What the score of a quantity is called, by the model's link."""
 
-ERRORS = {"identity": "mean squared error", "log": "mean deviance"}
-"""What its training error is called."""
+ERRORS = {"identity": "mean error", "log": "mean deviance"}
+"""What its training error is called: under the quantile loss it is no square."""
 
 _PAIR = 30
 """The most characters of both names of a pair, if they can be shortened."""

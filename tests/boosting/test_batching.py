@@ -17,7 +17,7 @@ from rounds import trainer
 
 pytest.importorskip("numba")
 
-from gpustump import AdaBoostClassifier, LogitBoostClassifier
+from gpustump import AdaBoostClassifier, LogitBoostClassifier, StumpBoostingRegressor
 from gpustump.boosting.rounds.batching import Batching
 from gpustump.boosting.rounds.boosting import Boosting
 from gpustump.boosting.votes import splits
@@ -160,6 +160,26 @@ def test_rounds_made_ahead_are_those_of_the_reference(told, case, votes, n_class
     assert found == by_the_reference(lambda: fitted(X, y, weights, **how))
     assert found[0] == fitted(X, y, weights, is_seen=False, **how)[0]
     assert votes == "newton" or "votes" in case or n_batched > 3 * n_ordinary
+
+
+@pytest.mark.usefixtures("in_bins")
+@pytest.mark.parametrize("case", ["two classes", "stopped early", *CLASSES[1:], "tiny votes"])
+@pytest.mark.parametrize("is_whole", [False, True])
+def test_rounds_of_quantile_loss_are_those_of_the_reference(told, case, is_whole):
+    """At a rate of 1/2 votes are often in the middle of two multiples. Whole targets are often
+    predicted exactly."""
+    X, y = table_with_categories(len(case))
+    random = np.random.default_rng(len(case))
+    y = y * 2.0 + random.normal(size=len(y))
+    y, weights = np.round(y) if is_whole else y, random.random(len(y)) + 0.1
+    how = {key: own for key, own in CASES[case].items() if key != "scoring"}
+    how["learning_rate"] = min(0.5, how.get("learning_rate", 0.5))
+    how |= {"make": StumpBoostingRegressor, "loss": "quantile", "quantile": 0.3}
+    how |= {"categorical_features": [1, 2, 4, 5]}
+    found = fitted(X, y, weights, **how)
+    n_batched, n_ordinary = n_of(told, "handed out"), n_of(told, "ordinary")
+    assert found == by_the_reference(lambda: fitted(X, y, weights, **how))
+    assert n_batched > 3 * n_ordinary or is_whole or "tiny" in case
 
 
 def table_with_categories(

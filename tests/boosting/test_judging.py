@@ -11,10 +11,11 @@ import pytest
 from cuda_on_cpu import OnCpu
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.metrics import mean_pinball_loss
 
 from gpustump import Stump
 from gpustump.boosting.held_out.judging import Judgement, LocalJudge, added_up, judgement
-from gpustump.boosting.held_out.losses import NegativeDeviance
+from gpustump.boosting.held_out.losses import NegativeDeviance, NegativePinball
 from gpustump.boosting.held_out.samples import HeldOut, HeldOutTargets
 from gpustump.boosting.held_out.scores import scorer
 from gpustump.boosting.rounds.stopping import EarlyStopping, Stopping
@@ -120,6 +121,24 @@ def test_deviances_add_up_over_groups_of_any_size(loss):
     parts = added_up([group.parts(scores[rows]) for rows, group in groups])
     totals = added_up([group.totals for _, group in groups])
     assert NegativeDeviance.value(parts, totals) == deviance_of(slice(240))(scores)
+
+
+def test_pinball_losses_add_up_over_groups_and_are_scikit_learns():
+    random = np.random.default_rng(4)
+    targets, scores = np.round(random.uniform(-1.0, 1.0, (2, 240)) * 2**30) * 2.0**-30
+    units = random.integers(1, 2**40, 240)
+
+    def loss_of(rows: slice) -> NegativePinball:
+        weights = IntegerWeights(units[rows], int(units.sum()))
+        return NegativePinball(HeldOutTargets(targets[rows], weights, 240, level=0.8))
+
+    groups = [(rows, loss_of(rows)) for rows in (slice(0, 1), slice(1, 100), slice(100, 240))]
+    parts = added_up([group.parts(scores[rows]) for rows, group in groups])
+    totals = added_up([group.totals for _, group in groups])
+    found = NegativePinball.value(parts, totals)
+    assert found == loss_of(slice(240))(scores)
+    expected = mean_pinball_loss(targets, scores, sample_weight=units, alpha=0.8)
+    assert found == pytest.approx(-expected, rel=1e-10)
 
 
 WATCHED: tuple[tuple[Scoring, int, Link], ...] = (

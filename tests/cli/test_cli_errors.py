@@ -17,7 +17,7 @@ from gpustump.arrays.devices import how_to_install
 from gpustump.cli import main
 from gpustump.cli.method import LOSSES, estimator_of
 from gpustump.cli.options import TOPICS, parse
-from gpustump.data.parameters import ROUNDS_OF_AN_OUTPUT
+from gpustump.data.parameters import L2_OF_QUANTILES, ROUNDS_OF_AN_OUTPUT
 
 
 def write_arrays() -> None:
@@ -219,7 +219,8 @@ def test_the_help_tells_the_defaults_of_the_estimators(command):
         f"{ada.learning_rate}, logistic {logit.learning_rate}, of quantities "
         f"{regressor.learning_rate}",
         f"{ada.multi_class.replace('_', '-')}, logistic {logit.multi_class}",
-        f"{regressor.l2_regularization}, logistic {logit.l2_regularization}",
+        f"{regressor._votes(0.1).l2_regularization:g}, logistic {logit.l2_regularization:g}, "
+        f"quantiles {L2_OF_QUANTILES:g}",
         f"{logit.smoothing_rounds}",
         f"{logit.n_bags}",
     ):

@@ -11,6 +11,7 @@ from command import command_fixture, numbers, parts  # noqa: F401
 from sklearn.metrics import (
     mean_absolute_error,
     mean_gamma_deviance,
+    mean_pinball_loss,
     mean_poisson_deviance,
     mean_squared_error,
     r2_score,
@@ -109,6 +110,26 @@ def test_deviances_and_totals_are_those_of_the_held_out_rows(command, table, los
     assert outcome.row("held-out deviance").endswith(", weighted")
     explained = numbers(outcome.row("held-out D2"))[0]
     assert explained == pytest.approx(1.0 - wanted[0] / wanted[1], abs=1e-4)
+
+
+@pytest.mark.parametrize("options", [(), ("--glass-box", "--bags", 2)])
+def test_a_quantile_is_predicted_and_its_figures_are_those_of_the_held_out_rows(
+    command, table, options
+):
+    outcome = trained(command, "cost", "--quantile", 0.8, *options)
+    train, test = both(table)
+    reg = StumpEnsemble.load("model.json")
+    predicted, true = reg.predict(test[FEATURES].to_numpy()), test["cost"].to_numpy()
+    alone = np.full(len(test), np.quantile(true, 0.8, method="inverted_cdf"))
+    wanted = [mean_pinball_loss(true, own, alpha=0.8) for own in (predicted, alone)]
+    assert numbers(outcome.row("held-out pinball")) == pytest.approx(wanted, rel=1e-5)
+    below = outcome.row("held-out share at or below")
+    assert below == f"{np.mean(true <= predicted):.4f}, asked for 0.8"
+    if not options:
+        own = StumpBoostingRegressor(loss="quantile", quantile=0.8, n_estimators=30)
+        digest = own.fit(train[FEATURES], train["cost"]).model_.digest()
+        assert outcome.row("digest") == digest
+    assert "\npairs" not in outcome.out
 
 
 def test_an_exposure_means_counts_and_predict_finds_its_column(command, table):

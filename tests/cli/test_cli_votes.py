@@ -82,7 +82,7 @@ def test_each_choice_is_the_librarys_estimator_and_its_log_loss_is_scikit_learns
 UNDEFINED = {
     "--loss logistic --votes real": "--votes is for --loss exponential",
     "--l2 1": "--l2 is for --loss logistic, and for quantities",
-    "--loss squared": "squared_error, poisson or gamma; got 'squared'",
+    "--loss squared": "squared_error, quantile, poisson or gamma; got 'squared'",
     "--votes newton": "must be discrete or real; got 'newton'",
     "--multi-class all": "--multi-class: must be one-vs-rest or shared; got 'all'",
     "--smoothing-rounds 9 --votes real": "--smoothing-rounds is for --loss logistic, and for",
@@ -93,6 +93,10 @@ UNDEFINED = {
     "--votes real --interactions auto": "--interactions is for --loss logistic",
     "--bags 0": "--bags: must be a whole number of at least 1 and at most 1000000; got '0'",
     "--loss squared_error --balanced": "--balanced is for classes",
+    "--loss squared_error --quantile 0.5": "--quantile is for --loss quantile, not for --loss squ",
+    "--quantile 1": "--quantile: must be a number between 0 and 1; got '1'",
+    "--quantile 0.5 --votes real": "--quantile is for --loss quantile, not for --loss exponential",
+    "--quantile 0.5 --interactions 3": "--loss quantile takes no --monotone and no --interactions",
 }
 SAID = {
     "--loss logistic --l2 2": "LogitBoostClassifier l2_regularization 2.0",

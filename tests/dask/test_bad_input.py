@@ -97,6 +97,10 @@ REFUSED: dict[str, tuple[Any, tuple[Any, ...], type[Exception], str]] = {
         StumpEnsemble((Member((), ()),), 3), (TABLE, LABELS), TypeError, "map_partitions"
     ),
     "no estimator": ("AdaBoost", (TABLE, LABELS), TypeError, "estimator must be an AdaBoostClass"),
+    "quantiles on GPUs": (
+        of(StumpBoostingRegressor, loss="quantile", device="cuda"), (TABLE, LABELS), ValueError,
+        "loss='quantile' is not for workers with GPUs: take device='cpu'",
+    ),
     "negative counts": (
         of(StumpBoostingRegressor, loss="poisson"), (TABLE, parts(Y - 1.0)), ValueError,
         "y must be 0 or more for loss='poisson'",

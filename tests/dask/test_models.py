@@ -60,6 +60,7 @@ def tables() -> dict[str, Any]:
         "two": y > 0,
         "three": np.asarray(["barbera", "grignolino", "barolo"])[y],
         "squared_error": 1e6 + 50.0 * mean + rng.normal(size=N),
+        "quantile": 1e6 + 50.0 * mean + rng.normal(size=N),
         "poisson": rng.poisson(mean).astype(float),
         "gamma": rng.gamma(2.0, mean),
     }
@@ -104,6 +105,7 @@ CASES: dict[str, tuple[Any, str, bool]] = {
 }  # fmt: skip
 for _loss, _names in {
     "squared_error": ("stopped", "glass box"),
+    "quantile": ("stopped", "watching", "glass box"),
     "poisson": ("watching", "constrained"),
     "gamma": ("stopped", "constrained", "glass box"),
 }.items():

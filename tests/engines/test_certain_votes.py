@@ -32,12 +32,14 @@ from gpustump.boosting.votes.newton import (
     SquaredVotes,
     exact_factors_of,
 )
+from gpustump.boosting.votes.quantile import QuantileVotes
 from gpustump.boosting.votes.votes import Taken
 from gpustump.engines.batched_rounds import NEWTON_DOUBT
 from gpustump.engines.contract import Totals
 from gpustump.engines.cpu.rounds import certain_factors, certain_votes, exact_powers
 from gpustump.engines.cpu.rounds.certain_votes import Whole
 from gpustump.engines.powers import LARGEST, powers
+from gpustump.engines.quantiles import level_of, rank_of
 from gpustump.learners.split import Split
 from gpustump.learners.step_table import VOTE_UNIT
 
@@ -51,6 +53,8 @@ set_factors = callable_from_python(certain_factors.set_factors)
 certain_power = callable_from_python(exact_powers.certain_power)
 exponential_of = callable_from_python(exact_powers.exponential_of)
 set_votes = callable_from_python(certain_votes.set_votes)
+set_votes_of_quantiles = callable_from_python(certain_votes.set_votes_of_quantiles)
+rank_in_kernel = callable_from_python(certain_votes.rank_of)
 
 DIGITS = decimal.Context(prec=60)
 LAST = LARGEST << 36
@@ -154,6 +158,28 @@ def test_votes_of_few_samples_are_certain_unless_they_are_in_the_middle():
         assert found[0, 0] == round(units) * VOTE_UNIT or not is_certain
         n_near += from_middle < abs(units) * Fraction(NEWTON_DOUBT)
     assert n_near > 40
+
+
+@pytest.mark.parametrize("rate", [0.5, 0.3, 2.0**-30, 1.0])
+def test_votes_of_quantiles_are_the_hosts_in_the_middle_of_two_multiples_too(rate):
+    draw = random.Random(1)
+    votes, found = QuantileVotes(rate, level=0.7), np.empty((3, 1))
+    given = np.asarray([[[0, 5]], [[0, 0]], [[0, 7]]])
+    for _ in range(500):
+        units = draw.randint(-(2 ** draw.randint(1, 52)), 2**52), 3, draw.randint(-9, 9)
+        is_any = set_votes_of_quantiles(given, np.asarray(units), votes.plain, found)
+        left, _, apart = (votes._shrunk(own * VOTE_UNIT) for own in units)
+        assert found[:, 0].tolist() == [left, 0.0, apart]
+        assert is_any == bool(left or apart)
+
+
+def test_ranks_are_exact():
+    draw = random.Random(2)
+    for _ in range(2000):
+        level = level_of(draw.choice([draw.random(), 0.5, 1e-12, 1 - 1e-9]))
+        weight = draw.randrange(1, 2 ** draw.randint(1, 62))
+        exactly = math.ceil(Fraction(level) * weight)
+        assert rank_in_kernel(level, weight) == rank_of(level, weight) == exactly
 
 
 @pytest.mark.parametrize("n_outputs", [1, 4])

@@ -244,6 +244,8 @@ def test_auto_takes_a_gpu_for_large_tables_only_and_says_why_not(a_gpu, monkeypa
 
     few = f"{len(LARGE) - 1} elements and 100 rounds are too few"
     assert few in str(chosen(LARGE[1:], device="auto"))
+    quantiles = Task(LARGE, len(LARGE), Objective.of("newton", 1, "quantile"))
+    assert "they do not find quantiles" in str(route.choose(quantiles, device="auto").route)
     assert "2147483648 samples are too many for positions of 31 bits" in reason(LARGE, 2**31)
     with monkeypatch.context() as patch:
         for kernels in ("reference", *(("sorted", "coded") if HAS_NUMBA else ())):
@@ -364,7 +366,8 @@ regressor, boosts = gpustump.StumpBoostingRegressor, gpustump.AdaBoostClassifier
 makes = [(boosts, "votes", votes, 1) for votes in ("discrete", "real")]
 makes += [(boosts, "votes", "real", 2), (gpustump.LogitBoostClassifier, "l2_regularization", 1, 1)]
 makes += [(gpustump.LogitBoostClassifier, "l2_regularization", 1, 2)]
-makes += [(regressor, "loss", loss, 0) for loss in ("squared_error", "poisson", "gamma")]
+quantities = ("squared_error", "quantile", "poisson", "gamma")
+makes += [(regressor, "loss", loss, 0) for loss in quantities]
 for estimator, name, value, most in makes:
     child = os.fork()
     if child == 0:
@@ -381,7 +384,7 @@ for estimator, name, value, most in makes:
 @pytest.mark.parametrize("kernels", ["sorted", "coded"])
 def test_no_kernel_is_loaded_or_compiled_in_the_middle_of_a_fit(kernels):
     found = printed(LATE, GPUSTUMP_KERNELS=kernels).splitlines()
-    assert len(found) == 8
+    assert len(found) == 9
     assert not [line for line in found if "a kernel" in line]
 
 

@@ -150,6 +150,7 @@ def test_a_bad_parameter_is_named_with_what_was_found(cls, name):
 
 
 INTERVAL, REGRESSOR = {"weak_learner": "interval"}, StumpBoostingRegressor
+QUANTILE = {"loss": "quantile"}
 
 
 @pytest.mark.parametrize(
@@ -165,7 +166,11 @@ INTERVAL, REGRESSOR = {"weak_learner": "interval"}, StumpBoostingRegressor
          "validation_fraction=1e-09 of 120 samples"),
         (AdaBoostClassifier, {"n_bags": 2, "validation_fraction": 0.001},
          "validation_fraction=0.001 of 120 samples"),
-        (REGRESSOR, {"loss": "absolute_error"}, "loss must be 'squared_error', 'poisson' or 'gam"),
+        (REGRESSOR, {"loss": "absolute_error"}, "loss must be 'squared_error', 'quantile', 'poiss"),
+        (REGRESSOR, {**QUANTILE, "quantile": 1}, "quantile must be below 1; got 1"),
+        (REGRESSOR, {**QUANTILE, "quantile": "0.9"}, "quantile must be a finite number above 0"),
+        (REGRESSOR, {**QUANTILE, "interactions": "2x"}, "interactions must be 0 for loss='quanti"),
+        (REGRESSOR, {**QUANTILE, "monotonic_cst": [1, 0, 0, 0]}, "monotonic_cst is not for loss="),
         (REGRESSOR, {"learning_rate": 1.5}, "learning_rate must be at most 1"),
         (LogitBoostClassifier, {"monotonic_cst": {"aa": 1}},
          "'aa', which X does not have. Did you mean 'a'"),

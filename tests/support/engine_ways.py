@@ -37,6 +37,13 @@ ALL_KINDS = ("interval", *KINDS)
 """Kinds of votes, for stumps and splits; "interval" is discrete votes for intervals."""
 
 
+NO_QUANTILES = tuple(kind for kind in ALL_KINDS if kind != "quantile")
+"""What GPUs train."""
+
+WITH_GPUS = ("three GPUs", "shared values, one row", "ranges cut in two")
+"""Names of ways of clusters."""
+
+
 def learner_of(kind: str) -> Learner:
     """What votes of a kind are for, but for signs and regions."""
     return "interval" if kind == "interval" else "stump"
@@ -78,10 +85,16 @@ class EngineUnderTest:
         return self.name in ("cluster", "coded", "cuda") and not FIRST_WAY_ONLY
 
     def ways(
-        self, X: np.ndarray, rows: Rows = None, categorical: tuple[int, ...] = ()
+        self,
+        X: np.ndarray,
+        rows: Rows = None,
+        categorical: tuple[int, ...] = (),
+        kind: str = "discrete",
     ) -> Iterator[Way]:
         """The ways that are to be tested. A way must be done with before the next one is taken."""
-        return itertools.islice(self.make(X, rows, categorical), 1 if FIRST_WAY_ONLY else None)
+        made = self.make(X, rows, categorical)
+        able = (way for way in made if kind != "quantile" or way[0] not in WITH_GPUS)
+        return itertools.islice(able, 1 if FIRST_WAY_ONLY else None)
 
     def asarray(self, x: np.ndarray) -> Any:
         return x if self.backend is None else self.backend.asarray(x)
@@ -110,7 +123,7 @@ class EngineUnderTest:
         y, weights = self.asarray(case.y), self.asarray(case.weights)
         objective = case.votes_of_run().objective(learner)
         first, step = (0, 1) if third is None or not self.has_many_ways else (third % 3, 3)
-        ways = self.ways(case.X, case.rows, case.categorical)
+        ways = self.ways(case.X, case.rows, case.categorical, kind)
         for name, table in itertools.islice(ways, first, n_ways, step):
             with arrays.computing_on(y):
                 run = (y, weights, objective, case.beginning(self.asarray))
@@ -355,6 +368,7 @@ def kernels_on(backend: Backend) -> EngineUnderTest:
         f"kernels on {backend.name.partition('-')[0]}",
         functools.partial(cuda_on_gpu, backend=backend),
         lambda: backend.reason,
+        kinds=NO_QUANTILES,
         backend=backend,
     )
 
@@ -365,6 +379,6 @@ ENGINES = (
     EngineUnderTest("coded", coded, no_numba, tuple(KINDS)),
     EngineUnderTest("sparse", sparse, no_numba, tuple(KINDS)),
     EngineUnderTest("cluster", spread_out, no_numba, tuple(KINDS)),
-    EngineUnderTest("cuda", cuda, cuda_on_cpu.unusable, n_ways_of_intervals=5),
+    EngineUnderTest("cuda", cuda, cuda_on_cpu.unusable, NO_QUANTILES, n_ways_of_intervals=5),
     *(kernels_on(backend) for backend in TESTED if backend.name == "cupy-kernels"),
 )

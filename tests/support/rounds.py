@@ -19,7 +19,7 @@ from gpustump.boosting.rounds.known_scores import beginning_of, in_vote_units
 from gpustump.boosting.votes.settings import Votes, VoteSettings
 from gpustump.boosting.votes.splits import together
 from gpustump.boosting.votes.votes import sizes_of
-from gpustump.data.parameters import Learner, QuantityLoss, VoteKind
+from gpustump.data.parameters import RATIO_LOSSES, Learner, QuantityLoss, VoteKind
 from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.category_table import with_sets
 from gpustump.engines.contract import (
@@ -40,6 +40,7 @@ from gpustump.engines.cuda.engine import CudaEngine
 from gpustump.engines.gain import score_of
 from gpustump.engines.integer_weights import TOP
 from gpustump.engines.objective import Objective
+from gpustump.engines.quantiles import rank_of
 from gpustump.engines.reference import table as reference_table
 from gpustump.engines.reference.engine import REFERENCE
 from gpustump.learners.category_split import CategorySplit
@@ -59,6 +60,7 @@ KINDS: dict[str, tuple[VoteKind, int]] = {
     "shared real": ("real", 4),
     "shared newton": ("newton", 3),
     "squared": ("newton", 1),
+    "quantile": ("newton", 1),
     "poisson": ("newton", 1),
     "gamma": ("newton", 1),
 }
@@ -98,7 +100,7 @@ def quantity_of(kind: str) -> QuantityLoss | None:
 
 def quantities(numbers: np.ndarray, loss: QuantityLoss) -> np.ndarray:
     """Targets of a loss from numbers between -1 and 1."""
-    if loss == "squared_error":
+    if loss not in RATIO_LOSSES:
         found: np.ndarray = np.rint(numbers / VOTE_UNIT) * VOTE_UNIT
         return found
     costs: np.ndarray = np.exp(1.5 * numbers)
@@ -170,7 +172,7 @@ class Case:
     def votes_of_run(self) -> Votes:
         """What decides the votes of a run."""
         settings = VoteSettings(
-            self.votes, self.learning_rate, self.l2, self.monotone, self.quantity
+            self.votes, self.learning_rate, self.l2, self.monotone, self.quantity, level=0.3
         )
         return settings.votes(self.weights, self.n_outputs)
 
@@ -199,7 +201,8 @@ class Facts:
 
     `hypothesis` holds the thresholds of the cut. `offered` are other splits with the sums over
     their regions, where hypotheses have no signs. `step` is None where boosting ends; before the
-    first round of Newton votes it is the step to the constant from which they start.
+    first round of Newton votes it is the step to the constant from which they start. `quantiles`
+    are those of the regions, and of all samples together, under the quantile loss.
     """
 
     cut: Cut
@@ -210,6 +213,7 @@ class Facts:
     region_sums: RegionSums
     candidates: dict[AnySplit, RegionSums]
     step: Step | None
+    quantiles: tuple[list[float], ...]
 
 
 @functools.lru_cache(maxsize=1024)
@@ -237,12 +241,25 @@ def facts_of(case: Case, learner: Learner) -> tuple[Facts, ...]:
         is_asked = not objective.has_signs and len(found) % 2 == 0  # as it takes time
         candidates = _candidates(case, state, len(found)) if is_asked else {}
         about = (cut, totals, smallest, weights, hypothesis, in_regions, candidates, step)
-        found.append(Facts(*about))
+        quantiles = quantiles_of(state, objective, hypothesis, in_regions)
+        found.append(Facts(*about, quantiles))
         if step is None:
             break
         state.advance(step)
         step = None
     return tuple(found)
+
+
+def quantiles_of(
+    state: Any, objective: Objective, hypothesis: AnyStump | AnySplit, sums: RegionSums
+) -> tuple[list[float], ...]:
+    """Those of the regions, and of all samples together; none under other losses."""
+    if objective.loss != "quantile":
+        return ()
+    weights = [own for ((_, own),) in sums]
+    ranks = [rank_of(objective.level, own) for own in weights]
+    of_all = rank_of(objective.level, sum(weights))
+    return state.region_quantiles(hypothesis, ranks), state.region_quantiles(None, [of_all, 0, 0])
 
 
 def _candidates(case: Case, state: State, number: int) -> dict[AnySplit, RegionSums]:
@@ -328,6 +345,8 @@ def check_facts(
         found = hypothesis_of(objective, table, fact.cut, fact.totals)
         assert found == fact.hypothesis, where
         assert state.region_sums(fact.hypothesis).tolist() == fact.region_sums, where
+        given = state, objective, fact.hypothesis, fact.region_sums
+        assert quantiles_of(*given) == fact.quantiles, where
         if fact.step is not None:
             state.advance(fact.step)
 

@@ -35,6 +35,7 @@ from gpustump.boosting.held_out.tables import (
     LogisticTable,
     exponential_table,
 )
+from gpustump.boosting.votes.quantile import pinball
 from gpustump.boosting.votes.ratio import saturated
 from gpustump.engines.batched_rounds import (
     LARGEST_EXPONENT,
@@ -190,9 +191,9 @@ def _of_own_class(held_out: HeldOut, terms: Iterator[Array]) -> Array:
 class NegativeSquaredError(AdditiveScorer):
     """Minus the mean squared error of a quantity.
 
-    A weighted square is computed in float64 and rounded to a whole number of units of the weights.
+    A weighted loss is computed in float64 and rounded to a whole number of units of the weights.
     Such numbers may have 82 bits, so they are added up in two parts. The mean is rounded once; its
-    error is below n_held_out * 2**-61 where squares are at most 1.
+    error is below n_held_out * 2**-61 where losses are at most 1.
     """
 
     held_out: HeldOutTargets
@@ -205,12 +206,13 @@ class NegativeSquaredError(AdditiveScorer):
         return ValidationLoss("squared_error", weights, _NO_TABLE, 0, targets)
 
     def parts(self, scores: Array) -> list[int]:
-        """The sums of the upper and of the lower parts of the weighted squares."""
+        """The sums of the upper and of the lower parts of the weighted losses."""
         with arrays.computing_on(scores):
             xp = arrays.namespace_of(scores)
             residuals = self.held_out.targets - scores
             most = arrays.scalar(LARGEST_SQUARE, residuals)
-            weighted = xp.minimum(residuals * residuals, most) * _as_floats(self.held_out)
+            losses = xp.minimum(self._losses(residuals), most)
+            weighted = losses * _as_floats(self.held_out)
             upper = xp.floor(weighted * 2.0**-LOW_BITS)
             lower = xp.round(weighted - upper * 2.0**LOW_BITS)
             sums = [xp.sum(xp.astype(part, xp.int64)) for part in (upper, lower)]
@@ -221,6 +223,22 @@ class NegativeSquaredError(AdditiveScorer):
         """The score."""
         (upper, lower), (total,) = parts, totals
         return -(((upper << LOW_BITS) + lower) / total)
+
+    def _losses(self, residuals: Array) -> Array:
+        return residuals * residuals
+
+
+@dataclass(frozen=True)
+class NegativePinball(NegativeSquaredError):  # noqa: N818  # it is no exception
+    """Minus the mean pinball loss of a predicted quantile; see `NegativeSquaredError`."""
+
+    @property
+    def validation(self) -> ValidationLoss:
+        """The loss for engines that make rounds in batches, on the host."""
+        return super().validation._replace(kind="quantile", level=self.held_out.level)
+
+    def _losses(self, residuals: Array) -> Array:
+        return pinball(residuals, self.held_out.level)
 
 
 def _as_floats(held_out: HeldOut | HeldOutTargets) -> Array:

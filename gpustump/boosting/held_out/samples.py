@@ -158,11 +158,14 @@ class HeldOutTargets:
     weights : IntegerWeights
     n_of_all_groups : int, optional
         How many samples all groups have, if these are one of several.
+    level : float
+        For the pinball loss: which quantile is predicted.
     """
 
     targets: Array
     weights: IntegerWeights
     n_of_all_groups: int | None = None
+    level: float = 0.5
 
     @property
     def n_samples(self) -> int:

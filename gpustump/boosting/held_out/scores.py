@@ -28,6 +28,7 @@ from gpustump.arrays import Array
 from gpustump.boosting.held_out.losses import (
     NegativeDeviance,
     NegativeLogLoss,
+    NegativePinball,
     NegativeSquaredError,
     log_loss,
 )
@@ -187,8 +188,8 @@ def scorer(scoring: Scoring, held_out: HeldOut | HeldOutTargets, link: Link = "l
         * "balanced_accuracy": the mean of the recalls of all classes.
         * "roc_auc": the area under the ROC curve; for K outputs the mean of the areas of each class
           against the rest, on the score of its output.
-        * "neg_mean_squared_error", "neg_mean_poisson_deviance", "neg_mean_gamma_deviance": of a
-          quantity, as boosting learns it.
+        * "neg_mean_squared_error", "neg_mean_pinball_loss", "neg_mean_poisson_deviance",
+          "neg_mean_gamma_deviance": of a quantity, as boosting learns it.
 
         y is 1 for the sample's class, and -1 for the others.
     held_out : HeldOut or HeldOutTargets
@@ -206,6 +207,8 @@ def scorer(scoring: Scoring, held_out: HeldOut | HeldOutTargets, link: Link = "l
             return NegativeDeviance(held_out, "poisson")
         if scoring == "neg_mean_gamma_deviance":
             return NegativeDeviance(held_out, "gamma")
+        if scoring == "neg_mean_pinball_loss":
+            return NegativePinball(held_out)
         return NegativeSquaredError(held_out)
     with arrays.computing_on(held_out.weights.values):
         if scoring == "roc_auc":
@@ -223,6 +226,7 @@ VALUES: dict[Scoring, Callable[[Sequence[int], Sequence[int]], float]] = {
     "accuracy": Accuracy.value,
     "balanced_accuracy": BalancedAccuracy.value,
     "neg_mean_squared_error": NegativeSquaredError.value,
+    "neg_mean_pinball_loss": NegativePinball.value,
     "neg_mean_poisson_deviance": NegativeDeviance.value,
     "neg_mean_gamma_deviance": NegativeDeviance.value,
 }

@@ -179,7 +179,8 @@ class Settings:
         """What the rounds of a run look for, as far as it follows from the parameters alone."""
         votes = self.votes
         n_outputs = self.n_outputs(n_classes)
-        return Objective.of(votes.kind, n_outputs, votes.quantity, learner=self.learner)
+        given = votes.kind, n_outputs, votes.quantity
+        return Objective.of(*given, learner=self.learner, level=votes.level)
 
     def n_rounds_of(self, n_classes: int) -> int:
         """The largest number of rounds of each run; of one class there is nothing to learn."""
@@ -378,7 +379,7 @@ class Target(NamedTuple):
         """Held-out samples in the form that the scores take."""
         given = samples.classes, IntegerWeights.of(samples.weights)
         if self.is_quantity:
-            return HeldOutTargets(*given)
+            return HeldOutTargets(*given, level=self.votes.objective("stump").level)
         return HeldOut.of(*given, self.positive, self.n_outputs, n_jobs)
 
 

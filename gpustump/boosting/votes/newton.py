@@ -42,6 +42,7 @@ from gpustump.engines.batched_rounds import (
     NEWTON,
     NEWTON_DOUBT,
     POISSON,
+    QUANTILE,
     SQUARED,
     VoteRule,
 )
@@ -62,7 +63,10 @@ _LARGEST_EXPONENT = 690.0
 
 _LARGEST_L2 = 2.0**1000
 
-_TARGETS = {None: CLASSES, "squared_error": SQUARED, "poisson": POISSON, "gamma": GAMMA}
+_TARGETS = {
+    None: CLASSES, "squared_error": SQUARED, "quantile": QUANTILE, "poisson": POISSON,
+    "gamma": GAMMA,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -143,6 +143,11 @@ class RatioScale:
         """What a deviance of 1 is in the targets' unit."""
         return math.ldexp(1.0, self.shift) if self.is_poisson else 1.0
 
+    @property
+    def of_gains(self) -> float:
+        """The same of a gain."""
+        return self.of_errors
+
     def scaled(self, targets: Array) -> Array:
         """Targets (n_samples,) of float64 as boosting learns them."""
         with arrays.computing_on(targets):

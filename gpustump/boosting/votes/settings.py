@@ -12,6 +12,7 @@ from gpustump.arrays import Array
 from gpustump.boosting.votes.discrete import DiscreteVotes
 from gpustump.boosting.votes.exponential import RealVotes, SharedDiscreteVotes
 from gpustump.boosting.votes.newton import NewtonVotes, SquaredVotes, l2_in_units
+from gpustump.boosting.votes.quantile import QuantileVotes
 from gpustump.boosting.votes.ratio import RatioVotes
 from gpustump.boosting.votes.splits import SplitVotes
 from gpustump.data.parameters import (
@@ -47,6 +48,8 @@ class VoteSettings:
         Each feature's constraint; see `Objective`.
     quantity : str or None
         The loss of a target that is a quantity, with Newton votes; None for classes.
+    level : float
+        Which quantile the quantile loss asks for.
     unit_of_counts : float
         The unit in which counts are learnt: lambda is divided by it. 1 for other targets.
     """
@@ -56,6 +59,7 @@ class VoteSettings:
     l2_regularization: float | None = 0.0
     monotone: tuple[int, ...] | None = None
     quantity: QuantityLoss | None = None
+    level: float = 0.5
     unit_of_counts: float = 1.0
 
     @classmethod
@@ -105,11 +109,13 @@ class VoteSettings:
         if mean >= 0.1 or own <= most / 10:
             return
         share = most / (most + own)
+        does = f"each vote is at most {share:.2g} of what it would be without it"
+        if self.quantity == "quantile":
+            does = "cuts are found as if nearly all samples agreed with the scores"
         warn(
             f"the sample weights are small against l2_regularization={l2:g}, which is on their "
-            f"scale: their mean is {mean:.3g}, so each vote is at most {share:.2g} of "
-            "what it would be without it. Divide the weights by their mean, or take "
-            f"l2_regularization={l2 * mean:.3g}.",
+            f"scale: their mean is {mean:.3g}, so {does}. Divide the weights by their mean, or "
+            f"take l2_regularization={l2 * mean:.3g}.",
             stacklevel=caller_level(),
         )
 
@@ -137,5 +143,7 @@ class VoteSettings:
         l2 = l2_in_units(self.l2_of(n_outputs) / self.unit_of_counts, unit)
         if self.quantity is None:
             return NewtonVotes(rate, n_outputs, l2, unit, monotone=monotone)
+        if self.quantity == "quantile":
+            return QuantileVotes(rate, n_outputs, l2, unit, level=self.level)
         kind = SquaredVotes if self.quantity == "squared_error" else RatioVotes
         return kind(rate, n_outputs, l2, unit, self.quantity, monotone=monotone)

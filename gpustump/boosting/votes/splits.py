@@ -131,8 +131,8 @@ class SplitVotes:
         if any(vote for own in taken.region_votes for vote in own):
             return taken
         assert taken.cut is not None
-        sums = together(taken.sums) if taken.cut.position is None else taken.sums
-        unshrunk = self.whole().votes_of(sums, taken.totals)
+        split: Any = None if taken.cut.position is None else taken.hypothesis
+        unshrunk = self.whole()._votes_of(split, taken.sums, state)
         return "small vote" if any(vote for own in unshrunk for vote in own) else "no edge"
 
     def _best_of(self, candidates: Sequence[AnySplit], state: State) -> Taken | None:
@@ -146,7 +146,7 @@ class SplitVotes:
         if not allowed:
             return None
         split, sums = max(allowed, key=lambda own: exact_score_of(own[1], objective))
-        votes = self._of_split(split.feature, sums, totals)
+        votes = self._votes_of(split, sums, state)
         if not any(vote for own in votes for vote in own):
             return None
         return Taken(split, votes, totals, sums=sums)
@@ -156,11 +156,14 @@ class SplitVotes:
         cut, totals = state.best_cut(), state.totals
         split = split_at(table, cut)
         sums = state.region_sums(split).tolist()
-        if cut.position is None:
-            votes = (self.votes_of(together(sums), totals)[FIRST],) * N_REGIONS
-        else:
-            votes = self._of_split(cut.feature, sums, totals)
+        votes = self._votes_of(None if cut.position is None else split, sums, state)
         return Taken(split, votes, totals, sums=sums, cut=cut)
+
+    def _votes_of(self, split: AnySplit | None, sums: RegionSums, state: State) -> RegionVotes:
+        """The votes of a split's regions with these sums; without a split those of a constant."""
+        if split is None:
+            return (self.votes_of(together(sums), state.totals)[FIRST],) * N_REGIONS
+        return self._of_split(split.feature, sums, state.totals)
 
     def _of_split(self, feature: int, sums: RegionSums, totals: Totals) -> RegionVotes:
         """The votes of a split's regions, in the order that the feature's constraint asks for."""

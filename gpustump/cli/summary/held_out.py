@@ -107,7 +107,9 @@ class ScoredPart:
         return 0.0 - float(sum(share * np.log(share) for share in self.shares if share))
 
 
-def about_held_out(held_out: ScoredPart | None, loss: Loss) -> list[tuple[str, str]]:
+def about_held_out(
+    held_out: ScoredPart | None, loss: Loss, quantile: float = 0.5
+) -> list[tuple[str, str]]:
     """How good a model is on the rows held out, beside simple predictions: names and values.
 
     Parameters
@@ -116,12 +118,14 @@ def about_held_out(held_out: ScoredPart | None, loss: Loss) -> list[tuple[str, s
         None if their weights are zero.
     loss : str
         What was lowered in training.
+    quantile : float
+        Which one the quantile loss asks for.
     """
     if held_out is None:
         return [("held out", "no figures: all of its weights are zero")]
     model = held_out.model
     if model.is_regression:
-        return about_errors(held_out, loss, "held-out")
+        return about_errors(held_out, loss, "held-out", quantile)
     parts = (_about_accuracy, _about_recall, _about_probabilities, _about_ranks)
     return [row for about in parts for row in about(held_out)]
 
@@ -220,15 +224,19 @@ def _about_ranks(held_out: ScoredPart) -> list[tuple[str, str]]:
     ]
 
 
-def about_errors(scored: ScoredPart, loss: str, which: str) -> list[tuple[str, str]]:
+def about_errors(
+    scored: ScoredPart, loss: Loss, which: str, quantile: float = 0.5
+) -> list[tuple[str, str]]:
     """Rows of the summary: errors on a part of the rows, "training" or "held-out".
 
     Parameters
     ----------
     scored : ScoredPart
     loss : str
-        "squared_error", "poisson" or "gamma".
+        That of a quantity.
     which : str
+    quantile : float
+        Which one the quantile loss asks for.
     """
     own = np.asarray(scored.model.quantities_of(scored.scores))
     predicted = scored.offsets.applied(own, scored.model)
@@ -237,8 +245,12 @@ def about_errors(scored: ScoredPart, loss: str, which: str) -> list[tuple[str, s
         predicted, true = predicted / exposure, true / exposure
         weights = exposure if weights is None else weights * exposure
     mean = np.full(len(true), np.average(true, weights=weights))
-    given = (true, predicted, mean, weights)
-    found = _of_squares(*given) if loss == "squared_error" else _of_deviance(*given, loss)
+    if loss == "quantile":
+        found = _of_quantile(true, predicted, weights, quantile)
+    elif loss == "squared_error":
+        found = _of_squares(true, predicted, mean, weights)
+    else:
+        found = _of_deviance(true, predicted, mean, weights, loss)
     found[next(iter(found))] += scored.weighted
     if which == "training":  # the rows held out say more
         found = dict([*found.items()][:1])
@@ -264,6 +276,27 @@ def _of_squares(
     if root_of_mean > 0.0:
         found["R2"] = f"{1.0 - (root / root_of_mean) ** 2:.4f}"
     return found
+
+
+def _of_quantile(
+    true: np.ndarray, predicted: np.ndarray, weights: np.ndarray | None, quantile: float
+) -> dict[str, str]:
+    """The mean pinball loss, beside that of the best single number, and the share below."""
+
+    def loss(given: np.ndarray) -> float:
+        gaps = true - given
+        losses = np.maximum(quantile * gaps, (quantile - 1.0) * gaps)
+        return float(np.average(losses, weights=weights))
+
+    order = np.argsort(true)
+    upto = np.cumsum(np.ones(len(true)) if weights is None else weights[order])
+    place = min(np.searchsorted(upto, quantile * upto[-1]), len(true) - 1)
+    alone = loss(np.full(len(true), true[order[place]]))
+    below = float(np.average(true <= predicted, weights=weights))
+    return {
+        "pinball": f"{number_text(loss(predicted))}; their quantile alone has {number_text(alone)}",
+        "share at or below": f"{below:.4f}, asked for {quantile:g}",
+    }
 
 
 def _of_deviance(

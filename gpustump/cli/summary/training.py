@@ -72,6 +72,11 @@ class FinishedTraining:
     loss: Loss
     monotone: Mapping[str, int]
 
+    @property
+    def quantile(self) -> float:
+        """Which quantile the quantile loss asks for; 0.5 of other losses."""
+        return float(getattr(self.estimator, "quantile", 0.5))
+
 
 def summary(training: FinishedTraining) -> list[tuple[str, str]]:
     """Names and values; an empty name continues the value above."""
@@ -83,7 +88,7 @@ def summary(training: FinishedTraining) -> list[tuple[str, str]]:
         *_about_data(training),
         *_about_method(training),
         *_about_rounds(training, trained),
-        *([] if held_out is None else about_held_out(scored, training.loss)),
+        *([] if held_out is None else about_held_out(scored, training.loss, training.quantile)),
         *_about_features(training),
         *_about_pairs(training),
         *doubts(
@@ -174,7 +179,7 @@ def _about_rounds(training: FinishedTraining, scored: ScoredPart) -> list[tuple[
     """The number of rounds, why it is not larger, the training error and its bound."""
     rows = [("rounds", _rounds(training))]
     if training.model.is_regression:
-        return [*rows, *about_errors(scored, training.loss, "training")]
+        return [*rows, *about_errors(scored, training.loss, "training", training.quantile)]
     error, bound = _training_error(training, scored)
     theorem = "AdaBoost.MH's bound" if training.model.is_shared else "AdaBoost's bound"
     at_most = f", at most {_small(bound)} by {theorem}" if bound < 1.0 else ""
@@ -242,7 +247,7 @@ def _about_features(training: FinishedTraining) -> list[tuple[str, str]]:
 
 def _about_pairs(training: FinishedTraining) -> list[tuple[str, str]]:
     """How many pairs of features were learnt, and which add most; no row if none was to be."""
-    if training.estimator.interactions == 0:
+    if training.estimator.interactions == 0 or training.loss == "quantile":
         return []
     model = training.model
     names = with_shown_names(model).term_names[model.n_features :]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -36,6 +37,9 @@ from gpustump.engines.integer_weights import scaled
 from gpustump.engines.objective import Objective
 from gpustump.engines.threads import Team
 from gpustump.learners.hypothesis import FIRST, Partition
+
+if TYPE_CHECKING:
+    from gpustump.engines.cpu.loss.quantile_loss import QuantileLoss
 
 
 class KernelShard:
@@ -120,6 +124,16 @@ class KernelShard:
             self._give(hypothesis, regions)
             found.append(region_sums(self._loss.terms, regions, self._team))
         return np.stack(found)
+
+    def residual_slices(
+        self, hypothesis: Partition | None, first: np.ndarray, shift: int
+    ) -> np.ndarray:
+        """See `QuantileLoss.slices`; without a hypothesis all samples are in the first region. GPUs
+        are not asked."""
+        regions = np.zeros(len(self.samples), dtype=np.uint8)
+        if hypothesis is not None:
+            self._give(hypothesis, regions)
+        return cast("QuantileLoss", self._loss).slices(regions, first, shift, self._team)
 
     def smallest_weight(self) -> int:
         """The smallest Hessian."""

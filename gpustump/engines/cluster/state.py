@@ -26,8 +26,10 @@ from gpustump.engines.cpu.histogram.estimates import Expected, Move, move_slots
 from gpustump.engines.cpu.split.slices import NO_SPREAD
 from gpustump.engines.cpu.split.split_search import Counts, SplitSearch
 from gpustump.engines.objective import Objective
+from gpustump.engines.quantiles import SLICE_BITS
 from gpustump.engines.threads import Team
 from gpustump.learners.hypothesis import N_REGIONS, Partition
+from gpustump.learners.step_table import VOTE_UNIT
 
 _LARGEST_MINORITY = 0.4
 """If a step's smaller regions hold a larger share of the samples, all samples are added up. On one
@@ -37,6 +39,11 @@ estimates leave takes more time."""
 _LEAST_CODES = 2**21
 """If a shard has fewer, on average, it takes less to add all of them up than to search by estimates
 and ask for exact sums of some features."""
+
+
+_SHIFTS = 5 * SLICE_BITS
+_FARTHEST = 2 ** (_SHIFTS + SLICE_BITS - 1)
+"""No residual is as far from 0, in `VOTE_UNIT`. The first slices are 2**_SHIFTS wide."""
 
 
 def start(
@@ -128,6 +135,21 @@ class ClusterState:
         """The sum of the shards' answers."""
         answers: list[np.ndarray] = self._shards.ask("region_sums", tuple(hypotheses))
         return functools.reduce(np.add, answers)
+
+    def region_quantiles(self, hypothesis: Partition | None, ranks: Sequence[int]) -> list[float]:
+        """See `contract.QuantileState`; it takes a message for each division into slices."""
+        first, below = np.full(N_REGIONS, -_FARTHEST), np.zeros((N_REGIONS, 1), dtype=np.int64)
+        for shift in range(_SHIFTS, -1, -SLICE_BITS):
+            answers: list[np.ndarray] = self._shards.ask(
+                "residual_slices", hypothesis, first, shift
+            )
+            upto = np.cumsum(functools.reduce(np.add, answers), axis=1) + below
+            for region, rank in enumerate(ranks):
+                place = int(np.searchsorted(upto[region], rank))
+                first[region] += place << shift
+                below[region] = upto[region, place - 1] if place else below[region]
+        pairs = zip(first.tolist(), ranks, strict=True)
+        return [own * VOTE_UNIT if rank else 0.0 for own, rank in pairs]
 
     def category_sums(self, columns: CategoryColumns) -> np.ndarray:
         """See `category_table.SummingState`."""

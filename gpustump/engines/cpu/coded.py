@@ -29,6 +29,7 @@ from gpustump.learners.hypothesis import Partition
 
 if TYPE_CHECKING:
     from gpustump.engines.cpu.histogram.amount_sums import AmountSums
+    from gpustump.engines.cpu.loss.quantile_loss import QuantileLoss
     from gpustump.engines.cpu.loss.ratio_loss import RatioLoss
 
 
@@ -66,7 +67,7 @@ class CodedState:
         if beginning is not None:
             self._loss.start_from(beginning)
         self._regions = CodedRegions(table)
-        least = int(units.min()) if objective.loss == "squared_error" else 1
+        least = int(units.min()) if objective.loss in ("squared_error", "quantile") else 1
         are_amounts = objective.loss in ("poisson", "gamma")
         counts = Counts(table.n_samples, table.n_missing, least, are_amounts=are_amounts)
         self._finder = SplitSearch(table.layout, counts, objective, table.team)
@@ -105,6 +106,15 @@ class CodedState:
     def sums_over_each(self, hypotheses: Sequence[Partition]) -> np.ndarray:
         """`region_sums` of each of several hypotheses."""
         return np.asarray([self.region_sums(own) for own in hypotheses])
+
+    def region_quantiles(self, hypothesis: Partition | None, ranks: Sequence[int]) -> list[float]:
+        """See `engines.contract.QuantileState`."""
+        if hypothesis is None:
+            regions = np.zeros(self._table.n_samples, dtype=np.uint8)
+        else:
+            self._regions.mark(hypothesis)
+            regions = self._regions.found
+        return cast("QuantileLoss", self._loss).quantiles(regions, ranks, self._table.team)
 
     def category_sums(self, columns: CategoryColumns) -> np.ndarray:
         """See `engines.category_table.SummingState`."""
@@ -169,4 +179,8 @@ def _samples_and_sums(
         from gpustump.engines.cpu.histogram.residual_sums import ResidualSums
 
         return loss, source, ResidualSums(table, loss, objective)
+    if objective.loss == "quantile":
+        from gpustump.engines.cpu.histogram.quantile_sums import QuantileSums
+
+        return loss, source, QuantileSums(table, loss, objective)
     return loss, source, BinSums(table, loss.terms, objective)

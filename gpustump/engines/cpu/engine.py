@@ -55,6 +55,7 @@ _CODED_OF: dict[LossName, tuple[str, ...]] = {
     "logistic": ("loss.logistic_loss",),
     "softmax": ("histogram.row_sums", "split.sums_of_rows"),
     "squared_error": ("histogram.residual_sums",),
+    "quantile": ("loss.quantile_loss", "histogram.quantile_sums"),
     "poisson": ("histogram.amount_sums",),
     "gamma": ("histogram.amount_sums",),
 }

@@ -7,7 +7,7 @@ with bins (`sorted`), or on sparse columns (`sparse`), is one with another searc
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from gpustump.engines.cpu.split.scan import ScanSearch
 from gpustump.engines.integer_weights import in_units
 from gpustump.engines.objective import Objective
 from gpustump.learners.hypothesis import Partition
+
+if TYPE_CHECKING:
+    from gpustump.engines.cpu.loss.quantile_loss import QuantileLoss
 
 
 class ScannedState:
@@ -104,6 +107,15 @@ class ScannedState:
     def sums_over_each(self, hypotheses: Sequence[Partition]) -> np.ndarray:
         """`region_sums` of each of several hypotheses."""
         return np.asarray([self.region_sums(own) for own in hypotheses])
+
+    def region_quantiles(self, hypothesis: Partition | None, ranks: Sequence[int]) -> list[float]:
+        """See `engines.contract.QuantileState`."""
+        if hypothesis is None:
+            regions = np.zeros_like(self.regions)
+        else:
+            self._mark(hypothesis)
+            regions = self.regions
+        return cast("QuantileLoss", self.loss).quantiles(regions, ranks, self.table.team)
 
     def category_sums(self, columns: CategoryColumns) -> np.ndarray:
         """See `engines.category_table.SummingState`."""

@@ -42,6 +42,8 @@ class CudaEngine:
         """Why no device's kernels can train this; None if they can."""
         if arrays.is_sparse(task.X):
             return "sparse tables are trained on the host"
+        if task.objective.loss == "quantile":
+            return "they do not find quantiles"
         if task.n_samples > MOST_SAMPLES:
             return f"{task.n_samples} samples are too many for positions of 31 bits"
         if any(_is_beyond_codes(task.X[:, feature]) for feature in task.categorical):

@@ -8,7 +8,8 @@ once. All other engines are faster ways to its integers, and are tested against 
     interval_scan   the best interval
     split_scan      the best split under real or Newton votes, or for several outputs
     integers        what the scans add up, and what a loss must provide
-    exponential_loss, logistic_loss, softmax_loss, squared_loss, ratio_loss    the losses
+    exponential_loss, logistic_loss, softmax_loss       the losses of classes
+    squared_loss, quantile_loss, ratio_loss             those of quantities
     state           one run: a loss, scores, and the search
     engine          what `engines.route` needs to know: what it can train, memory and time
     prediction      the scores of a finished model

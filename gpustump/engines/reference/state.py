@@ -34,6 +34,7 @@ from gpustump.engines.reference.integers import (
 )
 from gpustump.engines.reference.interval_scan import best_interval
 from gpustump.engines.reference.logistic_loss import LogisticLoss
+from gpustump.engines.reference.quantile_loss import QuantileLoss
 from gpustump.engines.reference.ratio_loss import RatioLoss
 from gpustump.engines.reference.softmax_loss import SoftmaxLoss
 from gpustump.engines.reference.sparse_scan import SparseCells
@@ -151,6 +152,13 @@ class ArrayState:
         found[:, SECOND] = totals - found[:, FIRST] - found[:, MISSING]
         return found
 
+    def region_quantiles(self, hypothesis: Partition | None, ranks: Sequence[int]) -> list[float]:
+        """See `engines.contract.QuantileState`."""
+        assert isinstance(self._loss, QuantileLoss)
+        if hypothesis is None:
+            return self._loss.quantiles(self._xp.zeros_like(self._first_weights), ranks)
+        return self._loss.quantiles(self._regions(hypothesis), ranks)
+
     def advance(self, step: Step) -> None:
         """Add a step's votes to the scores, and multiply weights or odds by its factors."""
         region = self._regions(step.hypothesis)
@@ -212,6 +220,8 @@ def loss_of(
         return LogisticLoss(labels, units, numbers)
     if objective.loss == "squared_error":
         return SquaredLoss(labels, units, None if beginning is None else beginning.scores)
+    if objective.loss == "quantile":
+        return QuantileLoss(labels, units, objective.level)
     if objective.loss in ("poisson", "gamma"):
         is_poisson = objective.loss == "poisson"
         return RatioLoss(labels, units, is_poisson=is_poisson, beginning=beginning)

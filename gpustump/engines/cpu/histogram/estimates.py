@@ -112,7 +112,7 @@ class Move(NamedTuple):
             The sums over the regions before the step.
         objective : Objective
         """
-        if objective.loss in ("softmax", "squared_error"):
+        if objective.loss in ("softmax", "squared_error", "quantile"):
             return None
         majority = max(range(len(counts)), key=counts.__getitem__)
         factor = [

@@ -78,19 +78,14 @@ class ResidualSums(BinSums):
     def take_step(self, loss: Loss, step: Step, regions: np.ndarray) -> SampleSums:
         """Update the samples and the sums by a step; returns the sums over all samples."""
         self.look()
-        majority = int(np.argmax(self._counts(step, regions)))
-        votes, team = np.asarray(step.votes), self._table.team
+        team, first = self._table.team, self._table.layout.first
         if not self._changes:
             self._changes = [Changes.empty(len(regions), team)]
-        (changes,), first = self._changes, self._table.layout.first
-        grows, n_pieces = (votes < votes[majority])[:, 0].astype(np.uint8), len(changes.n_front)
-        samples = (loss.numbers[0], self._terms, loss.units, regions)
-        found = np.zeros((n_pieces, 3), dtype=np.int64)
-        team.run(_advance, n_pieces, *samples, votes, majority, grows, changes, found)
+        found = np.zeros((len(self._changes[0].n_front), 3), dtype=np.int64)
+        vote, apart = self._listed(loss, step, regions, found)
         total, words = SampleSums(found.sum(axis=0)), self._added()
-        squares = float(total.numbers[-1]) + len(regions)
-        apart = float(np.abs(votes - votes[majority]).max())
-        about = (float(votes[majority, 0]), apart, self._stays_exact, squares)
+        squares = self._squares(total) + len(regions)
+        about = (vote, apart, self._stays_exact, squares)
         n_parts, size = team.pieces(len(first), _FEATURES_AT_ONCE)
         most, known = np.empty(len(first)), (words, self._n_inside, first)
         team.run(_move, n_parts, self.sums, self.error[0], self.spread, *known, *about, size, most)
@@ -98,6 +93,25 @@ class ResidualSums(BinSums):
         if most.max() >= TOP:  # sums of bounds may overflow
             self.add_up()
         return total
+
+    def _listed(
+        self, loss: Loss, step: Step, regions: np.ndarray, found: np.ndarray
+    ) -> tuple[float, float]:
+        """Update the samples, and list what is to be added for some; their sums are `found`.
+
+        Returns the vote of the others, and the most that a listed amount is times its weight.
+        """
+        majority = int(np.argmax(self._counts(step, regions)))
+        votes, (changes,) = np.asarray(step.votes), self._changes
+        grows = (votes < votes[majority])[:, 0].astype(np.uint8)
+        samples = (loss.numbers[0], self._terms, loss.units, regions)
+        given = *samples, votes, majority, grows, changes, found
+        self._table.team.run(_advance, len(found), *given)
+        return float(votes[majority, 0]), float(np.abs(votes - votes[majority]).max())
+
+    def _squares(self, total: SampleSums) -> float:
+        """The sum of all weighted squares of what gradients are times their weights."""
+        return float(total.numbers[-1])
 
     def _counts(self, step: Step, regions: np.ndarray) -> Sequence[int]:
         """How many samples lie in each region of a step."""

@@ -7,6 +7,7 @@ STAGE_OF: dict[LossName, str] = {
     "logistic": "loss.logistic_loss",
     "softmax": "loss.softmax_loss",
     "squared_error": "loss.squared_loss",
+    "quantile": "loss.quantile_loss",
     "poisson": "loss.ratio_loss",
     "gamma": "loss.ratio_loss",
 }

@@ -22,6 +22,10 @@ def loss_of(labels: np.ndarray, units: np.ndarray, objective: Objective) -> Loss
         from gpustump.engines.cpu.loss.squared_loss import SquaredLoss
 
         return SquaredLoss(labels, units)
+    if objective.loss == "quantile":
+        from gpustump.engines.cpu.loss.quantile_loss import QuantileLoss
+
+        return QuantileLoss(labels, units, objective.level)
     if objective.loss in ("poisson", "gamma"):
         from gpustump.engines.cpu.loss.ratio_loss import RatioLoss
 

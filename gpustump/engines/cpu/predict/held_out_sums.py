@@ -161,14 +161,17 @@ def _log_of_sum(log, term, nodes, drops, step_bits, bits):  # type: ignore[no-un
     return max(log, term) + (added << (bits - _LOSS_BITS))
 
 
-@inner("void(float64[:, ::1], float64[::1], float64[::1], int64[::1])")
-def add_squared(scores, targets, weights, sums):  # type: ignore[no-untyped-def]
-    """Add the upper and the lower parts of the weighted squares of a quantity's residuals."""
+@inner("void(float64[:, ::1], float64[::1], float64[::1], float64, int64[::1])")
+def add_errors(scores, targets, weights, level, sums):  # type: ignore[no-untyped-def]
+    """Add the upper and the lower parts of the weighted errors of a quantity: of squares, or with a
+    level of pinball losses."""
     upper_total, lower_total = 0, 0
     for i in range(len(scores)):
         residual = targets[i] - scores[i, 0]
-        square = residual * residual
-        weighted = (square if square < LARGEST_SQUARE else LARGEST_SQUARE) * weights[i]
+        error = residual * residual
+        if level > 0.0:
+            error = max(residual * level, residual * (level - 1.0))
+        weighted = (error if error < LARGEST_SQUARE else LARGEST_SQUARE) * weights[i]
         upper = np.floor(weighted * _OF_UPPER)
         upper_total += np.int64(upper)
         lower_total += np.int64(np.rint(weighted - upper * _UPPER))

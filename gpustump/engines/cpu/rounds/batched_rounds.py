@@ -22,6 +22,7 @@ from gpustump.engines.batched_rounds import (
     NEWTON,
     NO_CANDIDATES,
     POISSON,
+    QUANTILE,
     SQUARED,
     CandidateSplits,
     MadeRounds,
@@ -34,11 +35,19 @@ from gpustump.engines.cpu.loss.logistic_loss import advance as advance_odds
 from gpustump.engines.cpu.loss.loss import Loss
 from gpustump.engines.cpu.loss.ratio_loss import advance as advance_amounts
 from gpustump.engines.cpu.loss.regions import mark_by_position
+from gpustump.engines.cpu.loss.residual_slices import advance as advance_slopes
+from gpustump.engines.cpu.loss.residual_slices import find_quantiles
 from gpustump.engines.cpu.loss.softmax_loss import advance as advance_probabilities
 from gpustump.engines.cpu.loss.squared_loss import advance as advance_residuals
 from gpustump.engines.cpu.loss.terms import SampleSums, sum_regions
 from gpustump.engines.cpu.rounds.certain_factors import set_factors
-from gpustump.engines.cpu.rounds.certain_votes import Whole, says_nothing_of_missing, set_votes
+from gpustump.engines.cpu.rounds.certain_votes import (
+    Whole,
+    rank_of,
+    says_nothing_of_missing,
+    set_votes,
+    set_votes_of_quantiles,
+)
 from gpustump.engines.cpu.rounds.held_out_votes import (
     held_out_of,
     judge,
@@ -338,7 +347,14 @@ def _vote(crew, columns, features, numbers, rule, whole, cut, is_set, sums, vote
     own, all_sums = (numbers.gradient, numbers.hessian), sums.reshape((1, *sums.shape))
     sum_regions(crew, ALONE, *own, numbers.regions, len(numbers.regions), all_sums)
     direction = features.directions[feature] if len(features.directions) > 0 else 0
-    if not set_votes(sums, rule, whole, direction, votes):
+    if rule.target == QUANTILE:
+        ranks = np.array([rank_of(rule.level, sums[region, 0, 1]) for region in range(N_REGIONS)])
+        quantiles = np.empty(N_REGIONS, dtype=np.int64)
+        find_quantiles(numbers.own[0], numbers.units, numbers.regions, ranks, quantiles)
+        is_ordinary = set_votes_of_quantiles(sums, quantiles, rule, votes)
+    else:
+        is_ordinary = set_votes(sums, rule, whole, direction, votes)
+    if not is_ordinary:
         return False
     # The record of a constant counts missing values among the others.
     is_last = not is_set and position + 1 >= columns.n_present[feature]
@@ -352,6 +368,8 @@ def _advance(crew, numbers, rule, votes, factors, sums):  # type: ignore[no-unty
     step, of_all = (regions, votes, factors, len(regions)), sums.reshape((1, -1))
     if rule.target == SQUARED:
         advance_residuals(own[0], gradient, hessian, units, regions, votes, 0, sums)
+    elif rule.target == QUANTILE:
+        advance_slopes(own[0], gradient, units, rule.level, regions, votes, 0, len(regions), sums)
     elif rule.target != CLASSES:
         sign = 1 if rule.target == POISSON else -1
         advance_amounts(crew, ALONE, own, scores, gradient, hessian, sign, *step, of_all)

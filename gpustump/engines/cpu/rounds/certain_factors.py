@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from gpustump.engines.batched_rounds import CLASSES, DISCRETE, NEWTON, POISSON, SQUARED
+from gpustump.engines.batched_rounds import CLASSES, DISCRETE, NEWTON, POISSON, QUANTILE, SQUARED
 from gpustump.engines.cpu.rounds.certain_votes import Whole  # noqa: F401  # signatures name it
 from gpustump.engines.cpu.rounds.exact_powers import (
     UNITS,
@@ -142,7 +142,7 @@ def set_factors(sums, votes, rule, whole, tables, factors):  # type: ignore[no-u
     float
         The normaliser, 1 for Newton votes; NaN if it, or a factor, is in doubt.
     """
-    if rule.target == SQUARED:  # no number is multiplied
+    if rule.target in (SQUARED, QUANTILE):  # no number is multiplied
         return 1.0
     normaliser = 1.0
     if rule.target != CLASSES:

@@ -16,6 +16,7 @@ import numpy as np
 from gpustump.engines.batched_rounds import DISCRETE, NEWTON, VoteRule
 from gpustump.engines.cpu.rounds.exact_powers import product, sum_of, two_floats
 from gpustump.engines.cpu.runtime.compiling import group, inner
+from gpustump.engines.quantiles import LEVEL_BITS
 from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS, SECOND
 from gpustump.learners.step_table import VOTE_UNIT
 
@@ -108,6 +109,37 @@ def _set_votes_of_regions(sums, rule, whole, direction, votes):  # type: ignore[
         votes[FIRST, 0] = votes[SECOND, 0] = both
         is_certain &= not math.isnan(both)
     return is_certain
+
+
+@inner("float64(int64, VoteRule)")
+def _vote_of_quantile(quantile, rule):  # type: ignore[no-untyped-def]
+    """The multiple of a unit nearest to `rule.scale` times so many units; of two the even one."""
+    units, rest = product(float(quantile), 0.0, rule.scale, 0.0)  # exactly their sum
+    nearest = np.rint(units)
+    beside = units - nearest
+    if beside == 0.5 and rest > 0.0:
+        nearest += 1.0
+    if beside == -0.5 and rest < 0.0:
+        nearest -= 1.0
+    return nearest * VOTE_UNIT + 0.0
+
+
+@inner("int64(float64, int64)")
+def rank_of(level, weight):  # type: ignore[no-untyped-def]
+    """The same as `engines.quantiles.rank_of`, in 64 bits."""
+    share, mask = np.int64(level * 2.0**LEVEL_BITS), (1 << LEVEL_BITS) - 1
+    return share * (weight >> LEVEL_BITS) + ((share * (weight & mask) + mask) >> LEVEL_BITS)
+
+
+@inner("boolean(int64[:, :, ::1], int64[::1], VoteRule, float64[:, ::1])")
+def set_votes_of_quantiles(sums, quantiles, rule, votes):  # type: ignore[no-untyped-def]
+    """Set votes by the regions' quantiles, in units; returns whether any is not 0."""
+    is_any = False
+    for region in range(N_REGIONS):
+        is_empty = sums[region, 0, 1] == 0
+        votes[region, 0] = 0.0 if is_empty else _vote_of_quantile(quantiles[region], rule)
+        is_any |= votes[region, 0] != 0.0
+    return is_any
 
 
 @inner("boolean(int64[:, :, ::1], VoteRule, Whole, int64, float64[:, ::1])")

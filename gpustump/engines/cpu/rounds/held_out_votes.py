@@ -13,11 +13,11 @@ import numpy as np
 from gpustump.engines.batched_rounds import ValidationSamples
 from gpustump.engines.cpu.predict.held_out_sums import (
     LossTable,
+    add_errors,
     add_logistic,
     add_ratio,
     add_right,
     add_shares,
-    add_squared,
 )
 from gpustump.engines.cpu.predict.running_scores import set_ends
 from gpustump.engines.cpu.runtime.compiling import Floats, Integers, group, inner, kernel
@@ -28,7 +28,7 @@ from gpustump.engines.cpu.table.source_table import plain
 _NOTHING, _LOGISTIC, _SOFTMAX, _SQUARED, _POISSON, _GAMMA = range(6)
 _KINDS = {
     "logistic": _LOGISTIC, "softmax": _SOFTMAX, "squared_error": _SQUARED, "poisson": _POISSON,
-    "gamma": _GAMMA,
+    "gamma": _GAMMA, "quantile": _SQUARED,
 }  # fmt: skip
 """Losses, as the kernels take them."""
 
@@ -47,7 +47,10 @@ class HeldOut(NamedTuple):
     weights, targets, exponentials : ndarray of float64
     most : float
     kind, bits : int
-        Of the loss. If there are no held-out samples, the kind is `_NOTHING`, and arrays are empty.
+        Of the loss; the quantile loss counts as the squared one. If there are no held-out samples,
+        the kind is `_NOTHING`, and arrays are empty.
+    level : float
+        For the quantile loss which one, otherwise 0.
     """
 
     keys: Annotated[np.ndarray, "int64[:, ::1]"]
@@ -61,6 +64,7 @@ class HeldOut(NamedTuple):
     most: float
     kind: int
     bits: int
+    level: float
 
 
 def nothing_held_out() -> tuple[HeldOut, LossTable]:
@@ -68,7 +72,7 @@ def nothing_held_out() -> tuple[HeldOut, LossTable]:
     floats, columns = np.zeros(0), np.zeros((0, 0))
     integers, keys = floats.astype(np.int64), columns.astype(np.int64)
     none = HeldOut(
-        keys, True, columns, integers, integers, floats, floats, floats, 0.0, _NOTHING, bits=0
+        keys, True, columns, integers, integers, floats, floats, floats, 0.0, _NOTHING, 0, 0.0
     )  # fmt: skip
     return none, LossTable(integers, integers, 0)
 
@@ -84,6 +88,7 @@ def held_out_of(validation: ValidationSamples) -> tuple[HeldOut, LossTable]:
     found = HeldOut(
         keys, is_wide, validation.scores, classes, units, loss.weights, loss.targets,
         loss.exponentials, loss.most, _KINDS[loss.kind], loss.bits,
+        loss.level,
     )  # fmt: skip
     return found, LossTable(*loss.table)
 
@@ -145,7 +150,7 @@ def _add_up(crew, held_out, table, right, losses):  # type: ignore[no-untyped-de
     """Add up right weights and losses."""
     scores, classes = held_out.scores, held_out.classes
     if held_out.kind == _SQUARED:
-        add_squared(scores, held_out.targets, held_out.weights, losses)
+        add_errors(scores, held_out.targets, held_out.weights, held_out.level, losses)
         return
     if held_out.kind >= _POISSON:
         sign = 1 if held_out.kind == _POISSON else -1
