@@ -414,14 +414,16 @@ def _unwanted_ends(runs: Sequence[Run], votes: VoteSettings, n_outputs: int) -> 
             f"learning_rate than {votes.learning_rate:g}."
         )
     ends = [run.stop_reason for run in runs if not run.rounds]
-    is_quantile = votes.quantity == "quantile"
+    is_quantile = votes.quantity == "quantile"  # whose votes no lambda shrinks
     if small := ends.count("small vote"):
-        l2 = f", or l2_regularization={votes.l2_of(n_outputs):g} too large for the sample weights"
-        l2 = "" if is_quantile else l2
+        l2 = ""
+        if votes.kind == "newton" and not is_quantile:
+            own = votes.l2_of(n_outputs)
+            l2 = f", or l2_regularization={own:g} too large for the sample weights"
         y = "" if votes.quantity is None else ", or y varies too little for its size"
         yield (
             f"{_some(small, runs)} made no round, as all votes round to 0: learning_rate="
-            f"{votes.learning_rate:g} is too small{l2 if votes.kind == 'newton' else ''}{y}."
+            f"{votes.learning_rate:g} is too small{l2}{y}."
         )
     if nothing := ends.count("no edge"):
         is_of_classes = votes.quantity is None

@@ -20,12 +20,7 @@ from gpustump.boosting.votes.newton import SquaredVotes, exact_totals
 from gpustump.boosting.votes.splits import together
 from gpustump.data.parameters import QuantityLoss
 from gpustump.engines.batched_rounds import VoteRule
-from gpustump.engines.contract import (
-    QuantileState,
-    RegionSums,
-    RegionVotes,
-    State,
-)
+from gpustump.engines.contract import QuantileState, RegionSums, RegionVotes, State
 from gpustump.engines.integer_weights import in_units
 from gpustump.engines.objective import Objective
 from gpustump.engines.quantiles import rank_of, region_quantiles
