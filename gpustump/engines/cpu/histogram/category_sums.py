@@ -35,11 +35,11 @@ def _add(piece, all_numbers, gradient, hessian, size, at_once, all_sums):  # typ
     n_columns, n_parts = all_sums.shape[:2]
     for one in range(piece * at_once, min((piece + 1) * at_once, n_columns * n_parts)):
         column, part = one // n_parts, one % n_parts
-        numbers, sums = all_numbers[column], all_sums[column, part]
-        low, high = part * size, min((part + 1) * size, len(numbers))
+        low, high = part * size, (part + 1) * size
+        numbers, sums = all_numbers[column, low:high], all_sums[column, part]
         for output in range(len(gradient)):
-            own, gradients, hessians = gradient[output], sums[output, 0], sums[output, 1]
-            other = hessian[output] if len(hessian) > 0 else own
-            for i in range(low, high):
+            own, gradients, hessians = gradient[output, low:high], sums[output, 0], sums[output, 1]
+            other = hessian[output, low:high] if len(hessian) > 0 else own
+            for i in range(len(numbers)):
                 gradients[numbers[i]] += own[i]
                 hessians[numbers[i]] += abs(other[i])

@@ -26,10 +26,10 @@ from gpustump.engines.threads import Team
 _AT_ONCE = 8192
 """How many samples' regions are read at once."""
 
-_AHEAD = 48
+_AHEAD = 16
 """How many samples ahead codes are prefetched."""
 
-_DENSE = 0.3
+_DENSE = 0.25
 """If a larger share of the samples is listed, the processor's own prefetching is enough."""
 
 
@@ -43,14 +43,14 @@ class Changes(NamedTuple):
         How many samples a piece has.
     sample : ndarray (n_samples,) of uint32
         Counted from the piece's first sample.
-    amount : ndarray (n_samples, 1) of int64
+    amount : ndarray (n_samples,) of int64
     n_front, n_back : ndarray (n_pieces,) of int64
         How many samples are listed at the front and at the back of each piece.
     """
 
     piece: int
     sample: Annotated[np.ndarray, "uint32[::1]"]
-    amount: Annotated[np.ndarray, "int64[:, ::1]"]
+    amount: Integers
     n_front: Integers
     n_back: Integers
 
@@ -58,7 +58,7 @@ class Changes(NamedTuple):
     def empty(cls, n_samples: int, team: Team) -> Changes:
         n_pieces, piece = team.pieces(n_samples, CHUNK)
         return cls(
-            piece, np.empty(n_samples, dtype=np.uint32), np.empty((n_samples, 1), dtype=np.int64),
+            piece, np.empty(n_samples, dtype=np.uint32), np.empty(n_samples, dtype=np.int64),
             np.zeros(n_pieces, dtype=np.int64), np.zeros(n_pieces, dtype=np.int64),
         )  # fmt: skip
 
@@ -133,33 +133,31 @@ def list_minority(piece, terms, regions, move, output, changes):  # type: ignore
         The samples are listed here; their amounts are minus the integers after the majority's move.
     """
     has_hessians = len(terms.hessian) > 0
-    negative_by, positive_by = move.factor[2 * output + 1], move.factor[2 * output]
-    negative_more, positive_more = move.slope[2 * output + 1], move.slope[2 * output]
+    factors, slopes = move.factor[2 * output :], move.slope[2 * output :]
     majority, gradient = np.uint8(move.majority), terms.gradient[output]
     begin = piece * changes.piece
     stop = min(begin + changes.piece, len(gradient))
     found = np.empty(_AT_ONCE + 1, dtype=np.uint16)
     front, back = np.uint64(begin), np.uint64(stop - 1)
     for start in range(begin, stop, _AT_ONCE):
-        for k in range(list_others(regions[start : min(start + _AT_ONCE, stop)], majority, found)):
-            i = start + np.int64(found[k])
+        n_others = list_others(regions[start : min(start + _AT_ONCE, stop)], majority, found)
+        for k in range(n_others):
+            i = np.uint64(start) + np.uint64(found[k])
             own = gradient[i]
-            is_positive = np.uint64(own > 0)
-            place = front if own > 0 else back
-            by = positive_by if own > 0 else negative_by
-            expected = np.int64(np.rint(float(abs(own)) * by))
+            is_negative = np.uint64(own <= 0)  # no branch: signs are hard to predict
+            place = front + (back - front) * is_negative
+            expected = np.int64(np.rint(float(abs(own)) * factors[is_negative]))
             if has_hessians:
                 hessian = terms.hessian[output, i]
-                more = positive_more if own > 0 else negative_more
-                curve = float(hessian)
+                more, curve = slopes[is_negative], float(hessian)
                 expected += np.int64(np.rint(curve * more))
                 curve -= 2.0 * spread(float(abs(own)), curve)
                 hessian += np.int64(np.rint(curve * more))
                 expected = packed(expected, hessian, move.shift)
-            changes.sample[place] = i - begin
-            changes.amount[place, 0] = -expected
-            front += is_positive
-            back -= np.uint64(1) - is_positive
+            changes.sample[place] = i - np.uint64(begin)
+            changes.amount[place] = -expected
+            front += np.uint64(1) - is_negative
+            back -= is_negative
     changes.n_front[piece] = front - np.uint64(begin)
     changes.n_back[piece] = np.uint64(stop - 1) - back
 
@@ -174,12 +172,13 @@ def list_changes(piece, terms, move, output, changes):  # type: ignore[no-untype
     for part in range(2):
         low = begin if part == 0 else stop - changes.n_back[piece]
         high = begin + changes.n_front[piece] if part == 0 else stop
-        for place in range(low, high):
-            i = np.uint64(begin) + np.uint64(changes.sample[place])
+        index, amount = changes.sample[low:high], changes.amount[low:high]
+        for t in range(len(index)):
+            i = np.uint64(begin) + np.uint64(index[t])
             now = abs(gradient[i])
             if has_hessians:
                 now = packed(now, terms.hessian[output, i], move.shift)
-            changes.amount[place, 0] += now
+            amount[t] += now
 
 
 @parallel("void(int64, Columns, Histograms, int64, int64, Changes, int64)")

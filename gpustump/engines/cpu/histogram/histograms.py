@@ -179,25 +179,26 @@ class Listed(NamedTuple):
     ----------
     sample : ndarray (CHUNK,) of uint16
         The sample's index, counted from the chunk's start.
-    amount : ndarray (CHUNK, width) of int64
-        What is added: one integer or two.
+    amount, second : ndarray (CHUNK,) of int64
+        What is added; `second` is empty if that is one integer.
     n_front, n_back : ndarray (1,) of int64
         How many samples are listed at the front and at the back.
     """
 
     sample: Annotated[np.ndarray, "uint16[::1]"]
-    amount: Annotated[np.ndarray, "int64[:, ::1]"]
+    amount: Integers
+    second: Integers
     n_front: Integers
     n_back: Integers
 
 
-@inner("Listed(int64)")
-def nothing_listed(width):  # type: ignore[no-untyped-def]
-    """Room for a chunk, of so many integers a sample."""
+@inner("Listed(boolean)")
+def nothing_listed(has_second):  # type: ignore[no-untyped-def]
+    """Room for a chunk, of one integer a sample or two."""
+    amount, second = np.empty(CHUNK, np.int64), np.empty(CHUNK if has_second else 0, np.int64)
     return Listed(
-        np.empty(CHUNK, np.uint16), np.empty((CHUNK, width), np.int64),
-        np.zeros(1, np.int64), np.zeros(1, np.int64),
-    )  # fmt: skip
+        np.empty(CHUNK, np.uint16), amount, second, np.zeros(1, np.int64), np.zeros(1, np.int64)
+    )
 
 
 @inner("int64(Lanes, int64)")
@@ -225,8 +226,12 @@ def clear_column(histograms, column):  # type: ignore[no-untyped-def]
             histograms.narrow[plane, column - n_wide, :] = 0
 
 
+# Loops run over whole slices, of arrays of one dimension: then LLVM knows that no index is below 0,
+# and has a register for all that it needs.
+
+
 @inner(
-    "void(CODE[:, ::1], int64, int64[:, ::1], int64, int64, INDEX[::1], int64[:, ::1], int64)",
+    "void(CODE[:, ::1], int64, int64[:, ::1], int64, int64, INDEX[::1], int64[::1], int64)",
     **LISTS,
 )
 def _add_four(codes, shift, histograms, column, start, index, amount, ahead):  # type: ignore[no-untyped-def]
@@ -240,36 +245,36 @@ def _add_four(codes, shift, histograms, column, start, index, amount, ahead):  #
     c2, c3 = codes[column + 2, start:], codes[column + 3, start:]
     h0, h1 = histograms[column], histograms[column + 1]
     h2, h3 = histograms[column + 2], histograms[column + 3]
-    n_ahead = max(0, len(index) - ahead) if ahead > 0 else 0
-    for t in range(n_ahead):
-        soon = np.uint64(index[t + ahead])
+    later = index[ahead if ahead > 0 else len(index) :]
+    for t in range(len(later)):
+        soon = np.uint64(later[t])
         prefetch(c0, soon)
         prefetch(c1, soon)
         prefetch(c2, soon)
         prefetch(c3, soon)
-        i, by = index[t], amount[t, 0]
+        i, by = np.uint64(index[t]), amount[t]
         h0[np.uint64(c0[i]) >> shift] += by
         h1[np.uint64(c1[i]) >> shift] += by
         h2[np.uint64(c2[i]) >> shift] += by
         h3[np.uint64(c3[i]) >> shift] += by
-    for t in range(n_ahead, len(index)):
-        i, by = index[t], amount[t, 0]
+    last, by_last = index[len(later) :], amount[len(later) :]
+    for t in range(len(last)):
+        i, by = np.uint64(last[t]), by_last[t]
         h0[np.uint64(c0[i]) >> shift] += by
         h1[np.uint64(c1[i]) >> shift] += by
         h2[np.uint64(c2[i]) >> shift] += by
         h3[np.uint64(c3[i]) >> shift] += by
 
 
-@inner("void(CODE[::1], int64, int64[::1], INDEX[::1], int64[:, ::1])", **LISTS)
+@inner("void(CODE[::1], int64, int64[::1], INDEX[::1], int64[::1])", **LISTS)
 def _add_one(codes, shift, histogram, index, amount):  # type: ignore[no-untyped-def]
     shift = np.uint64(shift)
     for t in range(len(index)):
-        histogram[np.uint64(codes[index[t]]) >> shift] += amount[t, 0]
+        histogram[np.uint64(codes[np.uint64(index[t])]) >> shift] += amount[t]
 
 
 @inner(
-    "void(CODE[:, ::1], int64, int64[:, ::1], int64, int64, int64, INDEX[::1], int64[:, ::1],"
-    " int64)",
+    "void(CODE[:, ::1], int64, int64[:, ::1], int64, int64, int64, INDEX[::1], int64[::1], int64)",
     **LISTS,
 )
 def add_single(codes, shift, histograms, low, high, start, index, amount, ahead):  # type: ignore[no-untyped-def]
@@ -284,16 +289,16 @@ def add_single(codes, shift, histograms, low, high, start, index, amount, ahead)
 
 
 @inner(
-    "void(CODE[:, ::1], int64, int64[:, ::1], int64, int64, uint16[::1], int64[:, ::1])",
+    "void(CODE[:, ::1], int64, int64[:, ::1], int64, int64, uint16[::1], int64[::1], int64[::1])",
     CODE=("uint8", "uint16"),
 )
-def _add_pairs_to_two(codes, shift, histograms, column, start, index, amount):  # type: ignore[no-untyped-def]
+def _add_pairs_to_two(codes, shift, histograms, column, start, index, amount, second):  # type: ignore[no-untyped-def]
     """Add two integers of each sample to the histograms of two columns."""
     shift, one = np.uint64(shift), np.uint64(1)
     c0, c1 = codes[column, start:], codes[column + 1, start:]
     h0, h1 = histograms[column], histograms[column + 1]
     for t in range(len(index)):
-        i, gradient, hessian = index[t], amount[t, 0], amount[t, 1]
+        i, gradient, hessian = np.uint64(index[t]), amount[t], second[t]
         at = (np.uint64(c0[i]) >> shift) << one
         h0[at] += gradient
         h0[at + one] += hessian
@@ -302,30 +307,35 @@ def _add_pairs_to_two(codes, shift, histograms, column, start, index, amount):  
         h1[at + one] += hessian
 
 
-@inner("void(CODE[::1], int64, int64[::1], uint16[::1], int64[:, ::1])", CODE=("uint8", "uint16"))
-def _add_pairs_to_one(codes, shift, histogram, index, amount):  # type: ignore[no-untyped-def]
+@inner(
+    "void(CODE[::1], int64, int64[::1], uint16[::1], int64[::1], int64[::1])",
+    CODE=("uint8", "uint16"),
+)
+def _add_pairs_to_one(codes, shift, histogram, index, amount, second):  # type: ignore[no-untyped-def]
     shift, one = np.uint64(shift), np.uint64(1)
     for t in range(len(index)):
-        at = (np.uint64(codes[index[t]]) >> shift) << one
-        histogram[at] += amount[t, 0]
-        histogram[at + one] += amount[t, 1]
+        at = (np.uint64(codes[np.uint64(index[t])]) >> shift) << one
+        histogram[at] += amount[t]
+        histogram[at + one] += second[t]
 
 
 @inner(
-    "void(CODE[:, ::1], int64, int64[:, ::1], int64, int64, int64, uint16[::1], int64[:, ::1])",
+    "void(CODE[:, ::1], int64, int64[:, ::1], int64, int64, int64, uint16[::1], int64[::1],"
+    " int64[::1])",
     CODE=("uint8", "uint16"),
 )
-def _add_to(codes, shift, histograms, low, high, start, index, amount):  # type: ignore[no-untyped-def]
+def _add_to(codes, shift, histograms, low, high, start, index, amount, second):  # type: ignore[no-untyped-def]
     """Add amounts to the histograms of the columns from `low` to `high` of one array of codes."""
-    if amount.shape[1] == 1:
+    if len(second) == 0:
         add_single(codes, shift, histograms, low, high, start, index, amount, 0)
         return
     column = low
     while column + 2 <= high:
-        _add_pairs_to_two(codes, shift, histograms, column, start, index, amount)
+        _add_pairs_to_two(codes, shift, histograms, column, start, index, amount, second)
         column += 2
     if column < high:
-        _add_pairs_to_one(codes[column, start:], shift, histograms[column], index, amount)
+        own = codes[column, start:]
+        _add_pairs_to_one(own, shift, histograms[column], index, amount, second)
 
 
 @inner("void(Columns, Histograms, int64, int64[::1], int64, Listed)")
@@ -346,29 +356,32 @@ def add_chunk(columns, histograms, plane, chosen, start, listed):  # type: ignor
             first = 0 if sign == 0 else n_samples - listed.n_back[0]
             last = listed.n_front[0] if sign == 0 else n_samples
             index, amount = listed.sample[first:last], listed.amount[first:last]
+            second = listed.second[first:last]
             wide, narrow = histograms.wide[plane + sign], histograms.narrow[plane + sign]
-            _add_to(columns.wide, PART_BITS, wide, low, min(high, n_wide), start, index, amount)
-            low_narrow = max(low - n_wide, 0)
-            _add_to(columns.narrow, 0, narrow, low_narrow, high - n_wide, start, index, amount)
+            end, begin = min(high, n_wide), max(low - n_wide, 0)
+            _add_to(columns.wide, PART_BITS, wide, low, end, start, index, amount, second)
+            end = high - n_wide
+            _add_to(columns.narrow, 0, narrow, begin, end, start, index, amount, second)
 
 
 @inner("void(int64[::1], int64[::1], Listed)")
 def _list_terms(gradient, hessian, listed):  # type: ignore[no-untyped-def]
     """List the integers of a chunk's samples: gradients without their signs, and Hessians."""
     index, amount = listed.sample[: len(gradient)], listed.amount[: len(gradient)]
-    has_hessians = amount.shape[1] > 1
+    second = listed.second[: len(gradient)]
+    has_hessians = len(second) > 0
     front, back = np.uint64(0), np.uint64(len(gradient) - 1)
     for k in range(len(gradient)):
         own = gradient[k]
         is_positive = np.uint64(own > 0)
         size = abs(own)
         index[front] = k
-        amount[front, 0] = size
+        amount[front] = size
         index[back] = k
-        amount[back, 0] = size
+        amount[back] = size
         if has_hessians:
-            amount[front, 1] = hessian[k]
-            amount[back, 1] = hessian[k]
+            second[front] = hessian[k]
+            second[back] = hessian[k]
         front += is_positive
         back -= np.uint64(1) - is_positive
     listed.n_front[0] = front
@@ -426,7 +439,7 @@ def add_terms(piece, columns, terms, chosen, size, lanes):  # type: ignore[no-un
     own = Histograms(lanes.wide[lane], lanes.narrow[lane])
     for column in mine:
         clear_column(own, column)
-    listed, nothing = nothing_listed(2 if has_hessians else 1), np.empty(0, dtype=np.int64)
+    listed, nothing = nothing_listed(has_hessians), np.empty(0, dtype=np.int64)
     while here * lanes.size < n_samples:
         for start in range(here * lanes.size, min((here + 1) * lanes.size, n_samples), CHUNK):
             end = min(start + CHUNK, n_samples)

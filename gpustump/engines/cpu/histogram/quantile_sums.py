@@ -65,7 +65,7 @@ def _advance(piece, residuals, terms, units, level, regions, votes, changes, sum
             change = gradient[i] - before[i - start]
             place = front if change > 0 else back  # where nothing stands, if there is no change
             changes.sample[place] = i - begin
-            changes.amount[place, 0] = change
+            changes.amount[place] = change
             front += np.uint64(change > 0)
             back -= np.uint64(change < 0)
     changes.n_front[piece] = front - np.uint64(begin)

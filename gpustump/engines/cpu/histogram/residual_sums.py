@@ -166,7 +166,7 @@ def _advance(piece, residuals, terms, units, regions, votes, majority, grows, ch
             place = front if is_front else back
             own = np.int64(np.rint(units[i] * vote)) if differ else by
             changes.sample[place] = i - np.uint64(begin)
-            changes.amount[place, 0] = gradient[i] - before[k] + own
+            changes.amount[place] = gradient[i] - before[k] + own
             front += is_front
             back -= np.uint64(1) - is_front
     changes.n_front[piece] = front - np.uint64(begin)

@@ -75,7 +75,7 @@ def _list_changed(growth, kind, listed):  # type: ignore[no-untyped-def]
         own = np.uint64(kind[k])
         place = back if own == 1 else front
         index[place] = k
-        amount[place, 0] = growth[k]
+        amount[place] = growth[k]
         front += own >> np.uint64(1)
         back -= own & np.uint64(1)
     listed.n_front[0] = front
@@ -99,7 +99,7 @@ def _update(  # type: ignore[no-untyped-def]
     if lane > 0:
         for column in every:
             clear_column(histograms, column)
-    listed = nothing_listed(1)
+    listed = nothing_listed(False)
     before, growth = np.empty(CHUNK, dtype=np.int64), np.empty(CHUNK, dtype=np.int64)
     kind = np.empty(CHUNK, dtype=np.uint8)
     while piece < len(sums):

@@ -31,6 +31,7 @@ from gpustump.engines.contract import Cut
 from gpustump.engines.cpu.loss.terms import Terms
 from gpustump.engines.cpu.runtime.compiling import Floats, Integers, group, inner
 from gpustump.engines.cpu.runtime.crew import parallel
+from gpustump.engines.cpu.runtime.intrinsics import prefetch
 from gpustump.engines.cpu.split.cut_scores import (
     KINDS,
     NO_KEY,
@@ -59,6 +60,9 @@ _PARTS = 8
 
 _FEW = 8
 """If a step's feature lists more than one sample in so many, no rows are read."""
+
+_AHEAD = np.uint64(16)
+"""How many entries ahead integers are prefetched: samples of a feature are far from each other."""
 
 _FEATURE_ENTRIES = 16
 """A feature takes as long as this many listed samples, however few it lists."""
@@ -311,8 +315,11 @@ def _sum_at_cuts(order, rows, left, at):  # type: ignore[no-untyped-def]
 
     They are written from `at` on; returns where they end.
     """
-    a, b, place = 0, 0, np.uint64(at)
+    a, b, place, flat = 0, 0, np.uint64(at), rows.reshape(rows.size)
+    last = np.uint64(len(order) - 1)
     for k in range(len(order)):
+        soon = np.uint32(order[min(np.uint64(k) + _AHEAD, last)]) & _SAMPLE
+        prefetch(flat, np.uint64(soon) << np.uint64(1))
         marked = np.uint32(order[k])
         sample = marked & _SAMPLE
         a += rows[sample, 0]

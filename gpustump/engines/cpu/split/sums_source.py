@@ -17,6 +17,7 @@ from gpustump import arrays
 from gpustump.engines.cpu.loss.terms import Terms
 from gpustump.engines.cpu.runtime.compiling import Bytes, Integers, group, inner, kernel
 from gpustump.engines.cpu.runtime.crew import parallel
+from gpustump.engines.cpu.runtime.intrinsics import prefetch
 from gpustump.engines.cpu.split.slices import Answer, Planes, Slices
 from gpustump.engines.cpu.table.codes import CodedTable
 from gpustump.engines.cpu.table.columns import PART_BITS
@@ -25,6 +26,9 @@ from gpustump.engines.cpu.table.source_table import Values, key_at
 
 _SAMPLES_AT_ONCE = 2**14
 """Fewer samples than this are not worth another thread."""
+
+_AHEAD = np.uint64(16)
+"""How many samples ahead integers are prefetched: those of a bin are far from each other."""
 
 
 @group
@@ -383,7 +387,12 @@ def _add_up(order, gradient, hessian, sums, first):  # type: ignore[no-untyped-d
     """
     u, has_hessians = np.uint64(first), len(hessian) > 0
     total, positive, curves, of_positive = 0, 0, 0, 0
+    last = np.uint64(len(order) - 1)
     for k in range(len(order)):
+        soon = np.uint64(order[min(np.uint64(k) + _AHEAD, last)] & SAMPLE)
+        prefetch(gradient, soon)
+        if has_hessians:
+            prefetch(hessian, soon)
         i = np.uint64(order[k] & SAMPLE)
         own = gradient[i]
         total += own
