@@ -1,13 +1,15 @@
 """How good the models are: every contender on the same folds of real tables.
 
-Two groups of contenders: `rounds` are boosted stumps of a fixed number of rounds, on tables of
+Three groups of contenders: `rounds` are boosted stumps of a fixed number of rounds, on tables of
 classes; `glassbox` are glass boxes and boosters that stop early, on tables of classes, quantities,
-counts and costs. All run in this process, one after the other, fold by fold. Scores are those of
-held-out samples. For classes: the error, the log-loss (probabilities below 1e-7 count as 1e-7, as
-some libraries answer in float32) and the Brier score. For quantities the error is the root of the
-mean squared error over the standard deviation of the targets; for counts and costs it is the mean
-deviance over that of predicting the mean of the training samples. `python -m bench peers` measures
-speed with more care.
+counts and costs; `quantiles` learn three quantiles of quantities, each by a model of its own. All
+run in this process, one after the other, fold by fold. Scores are those of held-out samples. For
+classes: the error, the log-loss (probabilities below 1e-7 count as 1e-7, as some libraries answer
+in float32) and the Brier score. For quantities the error is the root of the mean squared error over
+the standard deviation of the targets; for counts and costs it is the mean deviance over that of
+predicting the mean of the training samples; for quantiles the mean pinball loss over that of
+predicting the training samples' quantile, and all that is measured is the mean over the three.
+`python -m bench peers` measures speed with more care.
 
 A table may be shuffled and cut into folds several times (--shuffles), as one draw says little of a
 small table. It ends once a contender's fits have taken longer than --limit in all, but not before
@@ -24,6 +26,7 @@ import statistics
 import time
 import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -38,7 +41,9 @@ from bench.worker import WithdrawnError, side_by_side, timed
 
 LEAST_PROBABILITY = 1e-7
 _PREDICTIONS = 5  # calls of which the median counts
-_ACCURACY_GROUPS = ("rounds", "glassbox")
+_ACCURACY_GROUPS = ("rounds", "glassbox", "quantiles")
+_WITH_OWN_ROUNDS = (*GROUPS["glassbox"], *GROUPS["quantiles"])
+_LEVELS = (0.1, 0.5, 0.9)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -69,9 +74,10 @@ def measure(options: argparse.Namespace, found: Found) -> tuple[Result, ...]:
     who = chosen(GROUPS[options.group], options.only)
     asked = options.sets or KINDS
     names = [name for name in TABLES if name in asked or TABLES[name].kind in asked]
-    sources = [
-        TABLES[name] for name in names if any(_takes_part(each, TABLES[name]) for each in who)
-    ]
+    sources = [TABLES[name] for name in names]
+    if options.group == "quantiles":
+        sources = [replace(own, kind="quantiles") for own in sources if own.kind == "quantities"]
+    sources = [own for own in sources if any(_takes_part(each, own) for each in who)]
     if not sources:
         raise UsageError("nobody who was chosen takes part in these tables")
     tables = [source.read() for source in sources]
@@ -99,8 +105,9 @@ def warm_up(who: Sequence[Contender], sources: Sequence[Source], threads: int) -
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 try:  # if it fails, it fails again when it is measured, and is reported then
-                    rounds = None if each in GROUPS["glassbox"] else 100
-                    estimator(each, rounds, threads, source.loss).fit(X, y)
+                    rounds = None if each in _WITH_OWN_ROUNDS else 100
+                    level = _levels(source.loss)[0]
+                    estimator(each, rounds, threads, source.loss, level).fit(X, y)
                 except Exception as failure:
                     tell(f"  {each.name}: {failure}")
 
@@ -140,9 +147,7 @@ def on_table(
             features=table.X.shape[1],
             data_sha256=content.hexdigest(),
             threads=options.threads,
-            rounds=()
-            if each in GROUPS["glassbox"]
-            else (options.rounds * _per_class(each, table),),
+            rounds=() if each in _WITH_OWN_ROUNDS else (options.rounds * _per_class(each, table),),
             estimator=each.regressor if source.loss else each.estimator,
             parameters={**each.parameters, **({"held out": SHARE} if each.watches else {})},
             reason=reasons.get(each.name),
@@ -171,10 +176,15 @@ def splits(y: np.ndarray, folds: int, shuffles: int) -> Iterator[np.ndarray]:
             yield np.isin(np.arange(len(y)), test)
 
 
+def _levels(loss: str) -> Sequence[float | None]:
+    """Which quantiles are learnt by a loss."""
+    return _LEVELS if loss == "quantile" else (None,)
+
+
 def on_fold(
     contender: Contender, train: Table, test: Table, loss: str, options: argparse.Namespace
 ) -> dict[str, Any]:
-    """What one contender does on one fold.
+    """What one contender does on one fold, the mean over all quantiles.
 
     Raises
     ------
@@ -183,22 +193,34 @@ def on_fold(
     """
     if reason := contender.absent():
         raise WithdrawnError(reason)
-    is_glass = contender in GROUPS["glassbox"]  # it stops early
-    rounds = None if is_glass else options.rounds * _per_class(contender, train)
+    has_own = contender in _WITH_OWN_ROUNDS
+    rounds = None if has_own else options.rounds * _per_class(contender, train)
     try:
         with warnings.catch_warnings(), threadpool_limits(limits=options.threads):
             warnings.simplefilter("ignore")  # they concern data and settings, the same for all
-            model = estimator(contender, rounds, options.threads, loss)
-            cpu = time.process_time()
-            fit, _ = timed(lambda: model.fit(*train))
-            took = {"fit": fit, "cpu": time.process_time() - cpu}
-            scores = number_scores(model, train, test, loss) if loss else class_scores(model, test)
-            predict = model.predict if loss else model.predict_proba
-            seconds = [timed(lambda: predict(test.X))[0] for _ in range(_PREDICTIONS)]
-            return {**scores, **took, "predict": statistics.median(seconds)}
+            found = [
+                _on_level(
+                    estimator(contender, rounds, options.threads, loss, level),
+                    train, test, loss, level,
+                )
+                for level in _levels(loss)
+            ]  # fmt: skip
     except Exception as failure:
         first_line = str(failure).partition("\n")[0]
         raise WithdrawnError(f"{type(failure).__name__}: {first_line}") from failure
+    return {name: statistics.fmean(own[name] for own in found) for name in found[0]}
+
+
+def _on_level(
+    model: Any, train: Table, test: Table, loss: str, level: float | None
+) -> dict[str, float]:
+    cpu = time.process_time()
+    fit, _ = timed(lambda: model.fit(*train))
+    took = {"fit": fit, "cpu": time.process_time() - cpu}
+    scores = number_scores(model, train, test, loss, level) if loss else class_scores(model, test)
+    predict = model.predict if loss else model.predict_proba
+    seconds = [timed(lambda: predict(test.X))[0] for _ in range(_PREDICTIONS)]
+    return {**scores, **took, "predict": statistics.median(seconds)}
 
 
 def class_scores(model: Any, test: Table) -> dict[str, float]:
@@ -223,22 +245,30 @@ def class_scores(model: Any, test: Table) -> dict[str, float]:
     }
 
 
-def number_scores(model: Any, train: Table, test: Table, loss: str) -> dict[str, float]:
+def number_scores(
+    model: Any, train: Table, test: Table, loss: str, level: float | None = None
+) -> dict[str, float]:
     """The error of a fitted regressor, as a share of that of simple predictions."""
-    from sklearn.metrics import mean_gamma_deviance, mean_poisson_deviance
+    from sklearn.metrics import mean_gamma_deviance, mean_pinball_loss, mean_poisson_deviance
 
     predicted = np.asarray(model.predict(test.X), dtype=np.float64)
     if loss == "squared_error":
         root = np.sqrt(np.mean((test.y - predicted) ** 2))
         return {"error": float(root / test.y.std())}
+    if level is not None:
+        simple = np.full(len(test.y), np.quantile(train.y, level))
+        own, one = (mean_pinball_loss(test.y, by, alpha=level) for by in (predicted, simple))
+        return {"error": float(own / one)}
     deviance = mean_poisson_deviance if loss == "poisson" else mean_gamma_deviance
     own = deviance(test.y, np.maximum(predicted, np.finfo(np.float64).tiny))
     return {"error": float(own / deviance(test.y, np.full(len(test.y), train.y.mean())))}
 
 
-def estimator(contender: Contender, rounds: int | None, threads: int, loss: str) -> Any:
+def estimator(
+    contender: Contender, rounds: int | None, threads: int, loss: str, level: float | None = None
+) -> Any:
     """A new estimator: one that is handed samples for early stopping, or that takes NaN."""
-    made = contender.make(rounds, threads, loss)
+    made = contender.make(rounds, threads, loss, level)
     if contender.watches:
         return Stopped(made, contender.watches)
     if contender.takes_missing:

@@ -49,7 +49,9 @@ class Contender:
     regressor: str = ""
     """Its class for quantities; empty if it takes part in tables of classes only."""
     losses: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """What the regressor is given for a loss: of quantities, counts and costs."""
+    """What the regressor is given for a loss: of quantities, counts, costs and quantiles."""
+    level: str = ""
+    """The parameter for which quantile."""
     watches: str = ""
     """How it is handed samples for early stopping, "eval_set" or "callbacks"; empty if it holds
     them out by itself, or does not stop early."""
@@ -73,12 +75,16 @@ class Contender:
         for module in reversed(self.needs):
             importlib.import_module(module)
 
-    def make(self, rounds: int | None, threads: int, loss: str = "") -> Any:
-        """A new estimator: a regressor if there is a loss.
+    def make(
+        self, rounds: int | None, threads: int, loss: str = "", level: float | None = None
+    ) -> Any:
+        """A new estimator: a regressor if there is a loss; `level` is for the quantile loss.
 
         Without a number of rounds it makes those of `parameters`.
         """
         given = {**self.parameters, **self.losses.get(loss, {})}
+        if level is not None:
+            given[self.level] = level
         if self.threads:
             given[self.threads] = threads
         if rounds is not None:
@@ -210,7 +216,8 @@ GROUPS: Mapping[str, tuple[Contender, ...]] = {
     "panel": (*_GROUPS["peers"], *_GROUPS["panel"]),
     "growth": (*_GROUPS["backends"], *_GROUPS["peers"]),
 }
-"""Who can take part in which benchmark; `rounds` and `glassbox` are groups of `accuracy`."""
+"""Who can take part in which benchmark; `rounds`, `glassbox` and `quantiles` are groups of
+`accuracy`."""
 
 EBM = "interpret EBM"
 """Whose times the glass box's are compared with."""

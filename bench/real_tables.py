@@ -36,11 +36,12 @@ KINDS: Mapping[str, str] = {
     "quantities": "quantities",
     "counts": "counts",
     "costs": "costs",
+    "quantiles": "quantiles of quantities",
 }
-"""What answers can be, and what tables of them are called."""
+"""What is to be predicted, and what tables of it are called."""
 
 LOSS_OF: Mapping[str, str] = {
-    "quantities": "squared_error", "counts": "poisson", "costs": "gamma"
+    "quantities": "squared_error", "counts": "poisson", "costs": "gamma", "quantiles": "quantile"
 }  # fmt: skip
 """The loss by which answers that are numbers are learnt."""
 

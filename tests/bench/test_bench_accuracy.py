@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -73,6 +74,8 @@ def test_errors_of_quantities_are_shares_of_those_of_simple_predictions():
     for loss, deviance in (("poisson", mean_poisson_deviance), ("gamma", mean_gamma_deviance)):
         error = number_scores(Given(predicted), train, test, loss)["error"]
         assert error == deviance(test.y, predicted) / deviance(test.y, [2.5] * 3)
+    error = number_scores(Given(predicted), train, test, "quantile", 0.9)["error"]
+    assert error == pytest.approx((0.1 * 1.0 + 0.9 * 2.0) / (0.1 * (1.5 + 0.5) + 0.9 * 3.5))
 
 
 def test_each_sample_is_held_out_once_in_every_shuffle_and_classes_are_shared_out():
@@ -107,6 +110,21 @@ def test_a_table_ends_for_all_once_one_has_used_its_time_and_each_sample_was_hel
     reason = "ValueError: no such data, please"
     done = [(own.contender, own.n_turns, own.reason) for own in found]
     assert done == [("noter", n_folds, None), ("slow", n_folds, None), ("refuser", 0, reason)]
+
+
+@pytest.mark.parametrize("name", ["gpustump", "LightGBM", "scikit-learn"])
+def test_contenders_learn_each_of_the_quantiles(name):
+    (contender,) = (own for own in GROUPS["quantiles"] if own.name == f"{name} stumps")
+    pytest.importorskip(contender.needs[0], reason=f"{name} is not installed")
+    X = np.random.default_rng(0).random((400, 2)).astype(np.float32)
+    y = 1.0 + X[:, 0] * np.random.default_rng(1).random(400)
+    for level in (0.1, 0.5, 0.9):
+        model = estimator(contender, None, 1, "quantile", level).fit(X, y)
+        assert np.mean(y <= model.predict(X)) == pytest.approx(level, abs=0.05)
+    table = Table(X, y)
+    (found,) = on_table(replace(IRIS, kind="quantiles"), table, [contender], options(first=1))
+    assert (found.case, found.reason) == ("quantiles of quantities", None)
+    assert 0.3 < found.values["error"][0] < 0.95
 
 
 OURS = [own for group in ("rounds", "glassbox") for own in GROUPS[group] if "gpustump" in own.name]
