@@ -9,6 +9,7 @@ shares of the integers, and estimated sums with the sums.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -24,6 +25,7 @@ from hypothesis import strategies as st
 from rounds import KINDS, Case, start
 from spread_tables import InOrder, Spread, SpreadTable
 
+from gpustump import StumpBoostingRegressor
 from gpustump.boosting.rounds.known_scores import in_vote_units
 from gpustump.boosting.votes.votes import Taken
 from gpustump.engines.cluster import state
@@ -32,6 +34,7 @@ from gpustump.engines.contract import Step, Totals
 from gpustump.engines.cpu import coded
 from gpustump.engines.cpu.histogram import row_sums
 from gpustump.engines.cpu.histogram.estimates import Move, move_slots
+from gpustump.engines.cpu.histogram.quantile_sums import QuantileSums
 from gpustump.engines.cpu.split import split_search
 from gpustump.engines.cpu.split.cell_scores import NO_AGREEMENT
 from gpustump.engines.cpu.split.cut_scores import KINDS as KEYS
@@ -630,3 +633,35 @@ def test_changes_in_four_bytes_are_off_by_half_a_unit_at_most(seed):
     assert (np.abs(numbers * unit - changes) <= unit >> 1).all()
     most = np.maximum.reduceat(np.abs(changes), first, axis=1)[:, feature]
     assert (unit >> 1 <= most * 2.0**-29).all()
+
+
+@pytest.mark.parametrize("quantile", [0.2, 0.5, 0.9])
+def test_slopes_inside_a_bin_add_up_to_what_its_bounds_say_at_most(quantile, monkeypatch):
+    """In each bin the samples above their prediction come first, so some bounds are reached."""
+    random, n = np.random.default_rng(0), 4000
+    X = random.standard_normal((n, 3))
+    order = np.argsort(X[:, 0])
+    y = 0.8 * np.sign(X[:, 1]) + 0.5 * np.sign(X[:, 2] - 0.5)
+    y[order] += np.where(np.arange(n) % 80 < 40, 1.0, -1.0) * random.uniform(0.2, 1.0, n)
+    shares, take_step = [], QuantileSums.take_step
+
+    def watched(sums: QuantileSums, loss: Any, step: Step, regions: np.ndarray) -> Any:
+        found = take_step(sums, loss, step, regions)
+        offset = sums._table.layout.offset[sums._table.layout.all_slots(0)]
+        gradient = loss.terms.gradient[0][order]
+        above, below = sums.sums[:2, sums._table.layout.all_slots(0)]
+        for b, (begin, end) in enumerate(itertools.pairwise(offset[:-1])):
+            inside = np.cumsum(gradient[begin:end])
+            assert -below[b] <= inside.min()
+            assert inside.max() <= above[b]
+            shares.append(inside.max() / above[b])
+        return found
+
+    monkeypatch.setattr(QuantileSums, "take_step", watched)
+    monkeypatch.setenv("GPUSTUMP_KERNELS", "coded")
+    model = StumpBoostingRegressor(
+        loss="quantile", quantile=quantile, n_estimators=40, learning_rate=0.5, device="cpu"
+    )
+    model.fit(X, y)
+    assert len(shares) > 1000
+    assert max(shares) > 0.9

@@ -2,7 +2,8 @@
 
 A step changes the gradients of those samples only whose residuals get another sign. These are
 listed and added up, so the sums stay exact. How far the sum at a cut inside a bin may be from those
-at the edges follows as in `residual_sums`, where no sample of a majority moves.
+at the edges follows as in `residual_sums`, where no sample of a majority moves. The positive
+gradients of a bin add up to at most the level times its weight, its negative ones to the rest.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ class QuantileSums(ResidualSums):
     def __init__(self, table: CodedTable, loss: Loss, objective: Objective) -> None:
         super().__init__(table, loss, objective)
         self._stays_exact = True
+        self._level = cast("QuantileLoss", loss).level
 
     def _listed(
         self, loss: Loss, step: Step, regions: np.ndarray, found: np.ndarray
@@ -43,8 +45,8 @@ class QuantileSums(ResidualSums):
         self._table.team.run(_advance, len(found), *given, changes, found)
         return 0.0, 1.0 + 2.0**-40  # slopes of large weights are rounded
 
-    def _squares(self, total: SampleSums) -> float:
-        return float(total.numbers[1])
+    def _limits(self, total: SampleSums, n_samples: int) -> tuple[float, float, float]:
+        return float(total.numbers[1]) + n_samples, self._level, 1.0 - self._level
 
 
 @parallel(

@@ -52,6 +52,9 @@ _FEATURES_AT_ONCE = 4
 _OUTWARDS = 2.0**-40
 """By what share bounds in floating point are widened."""
 
+_ANY = 2.0**200
+"""A bound of residuals that bounds none."""
+
 _OF_SAMPLE, _OF_PRODUCT = 4.0, 2.0**-50
 """More than the rounding of a sample's gradients before and after a step, in units; and than
 the relative error of the products in them."""
@@ -84,8 +87,7 @@ class ResidualSums(BinSums):
         found = np.zeros((len(self._changes[0].n_front), 3), dtype=np.int64)
         vote, apart = self._listed(loss, step, regions, found)
         total, words = SampleSums(found.sum(axis=0)), self._added()
-        squares = self._squares(total) + len(regions)
-        about = (vote, apart, self._stays_exact, squares)
+        about = (vote, apart, self._stays_exact, *self._limits(total, len(regions)))
         n_parts, size = team.pieces(len(first), _FEATURES_AT_ONCE)
         most, known = np.empty(len(first)), (words, self._n_inside, first)
         team.run(_move, n_parts, self.sums, self.error[0], self.spread, *known, *about, size, most)
@@ -109,9 +111,10 @@ class ResidualSums(BinSums):
         self._table.team.run(_advance, len(found), *given)
         return float(votes[majority, 0]), float(np.abs(votes - votes[majority]).max())
 
-    def _squares(self, total: SampleSums) -> float:
-        """The sum of all weighted squares of what gradients are times their weights."""
-        return float(total.numbers[-1])
+    def _limits(self, total: SampleSums, n_samples: int) -> tuple[float, float, float]:
+        """At least the sum of all weighted squares of what gradients are times their weights; and
+        the most that positive and negative ones may be."""
+        return float(total.numbers[-1]) + n_samples, _ANY, _ANY
 
     def _counts(self, step: Step, regions: np.ndarray) -> Sequence[int]:
         """How many samples lie in each region of a step."""
@@ -173,19 +176,20 @@ def _advance(piece, residuals, terms, units, regions, votes, majority, grows, ch
     changes.n_back[piece] = np.uint64(stop - 1) - back
 
 
-@inner("float64(float64, float64, int64)")
-def _most_of(hessian, squares, n_inside):  # type: ignore[no-untyped-def]
-    """The most that the absolute gradients of a bin may add up to."""
-    return np.sqrt(hessian * squares) * (1.0 + _OUTWARDS) + n_inside + 1.0
+@inner("float64(float64, float64, float64, int64)")
+def _most_of(hessian, squares, steepest, n_inside):  # type: ignore[no-untyped-def]
+    """The most that the positive gradients of a bin, or the negative ones, may add up to."""
+    most = min(np.sqrt(hessian * squares), steepest * hessian)
+    return most * (1.0 + _OUTWARDS) + n_inside + 1.0
 
 
 @parallel(
     "void(int64, int64[:, ::1], float64[::1], float64[::1], int64[:, ::1], int64[::1], int64[::1],"
-    " float64, float64, boolean, float64, int64, float64[::1])"
+    " float64, float64, boolean, float64, float64, float64, int64, float64[::1])"
 )
 def _move(  # type: ignore[no-untyped-def]
     piece, sums, error, spread, words, n_inside, first, vote, most_apart, stays_exact, squares,
-    size, most,
+    upwards, downwards, size, most,
 ):  # fmt: skip
     """Update the sums over the slots of a piece of the features, and what is known of them.
 
@@ -205,8 +209,8 @@ def _move(  # type: ignore[no-untyped-def]
     most_apart : float
         The most by which another vote differs from it.
     stays_exact : bool
-    squares : float
-        At least the sum of all weighted squared residuals after the step.
+    squares, upwards, downwards : float
+        After the step; see `ResidualSums._limits`.
     size : int
         Features of a piece.
     most : ndarray (n_features,) of float64
@@ -223,19 +227,20 @@ def _move(  # type: ignore[no-untyped-def]
             grown, fallen = abs(float(grow[s])), abs(float(fall[s]))
             room = most_apart * float(hessian) + 1.0
             moved = grown * max(0.0, 1.0 - grown / room) + fallen * max(0.0, 1.0 - fallen / room)
-            at_most = _most_of(float(hessian), squares, inside[s])
+            most_up = _most_of(float(hessian), squares, upwards, inside[s])
+            most_down = _most_of(float(hessian), squares, downwards, inside[s])
             if stays_exact:
                 lost = (hessian >> UNIT_BITS) * units
             else:
                 lost = np.int64(np.rint(float(hessian) * vote))
-                rounding = at_most + abs(vote) * float(hessian) + grown + fallen
+                rounding = most_up + abs(vote) * float(hessian) + grown + fallen
                 rounding = rounding * _OF_PRODUCT + _OF_SAMPLE * (inside[s] + 1.0)
                 own_error[s] = (own_error[s] + rounding) * (1.0 + _OUTWARDS)
                 moved = moved * (1.0 + _OUTWARDS) + rounding
             total = above[s] - below[s] + grow[s] + fall[s] - lost
             own = own_spread[s] = (own_spread[s] + moved) * (1.0 + _OUTWARDS)
-            up = min(float(max(total, 0)) + own, at_most) * (1.0 + _OUTWARDS)
-            down = min(float(max(-total, 0)) + own, at_most) * (1.0 + _OUTWARDS)
+            up = min(float(max(total, 0)) + own, most_up) * (1.0 + _OUTWARDS)
+            down = min(float(max(-total, 0)) + own, most_down) * (1.0 + _OUTWARDS)
             above[s] = max(np.int64(up) + 1, np.int64(down) + 1 + total)
             below[s] = above[s] - total
         of_feature = 0.0
