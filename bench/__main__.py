@@ -1,7 +1,7 @@
 """`python -m bench`: measure, show, report.
 
     python -m bench backends | peers | panel | growth             how fast, into a JSON file
-    python -m bench accuracy [rounds | glassbox]                  how good, into a JSON file
+    python -m bench accuracy [rounds | glassbox | quantiles]      how good, into a JSON file
     python -m bench cluster                                       on Dask workers, into a JSON file
     python -m bench show FILE ...                                 the tables of JSON files
     python -m bench report FOLDER                                 one page of all JSON files in it
