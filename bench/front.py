@@ -85,13 +85,18 @@ def _tables(kind: Kind) -> str:
 
 def _fits() -> Iterator[Row]:
     """Whole fits of 100 rounds, with discrete votes and by two losses."""
-    panel = read(RESULTS / "panel.json").cases | read(RESULTS / "panel-small.json").cases
+    files = ("panel", "panel-small", "panel-medium")
+    panel = {
+        name: own for file in files for name, own in read(RESULTS / f"{file}.json").cases.items()
+    }
     for contender, votes, names in (
         ("gpustump", "discrete votes", "{} {}"),
         ("gpustump LogitBoost", "LogitBoost", "{} {}"),
         ("gpustump squared", "squared loss", "squared-{} {}-quantity"),
     ):
-        for size, data in (("large", "noise"), ("small", "heavy"), ("small", "mixed")):
+        for size, data in (
+            ("large", "noise"), ("small", "heavy"), ("small", "mixed"), ("medium", "noise")
+        ):  # fmt: skip
             yield _fit(panel[names.format(size, data)], contender, f"{data}, {votes}")
     adaboost = ("gpustump", "scikit-learn AdaBoost")
     peers = next(iter(read(RESULTS / "peers.json").cases.values()))
