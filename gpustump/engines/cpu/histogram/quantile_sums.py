@@ -35,7 +35,6 @@ class QuantileSums(ResidualSums):
     def __init__(self, table: CodedTable, loss: Loss, objective: Objective) -> None:
         super().__init__(table, loss, objective)
         self._stays_exact = True
-        self._level = cast("QuantileLoss", loss).level
 
     def _listed(
         self, loss: Loss, step: Step, regions: np.ndarray, found: np.ndarray
@@ -46,7 +45,8 @@ class QuantileSums(ResidualSums):
         return 0.0, 1.0 + 2.0**-40  # slopes of large weights are rounded
 
     def _limits(self, total: SampleSums, n_samples: int) -> tuple[float, float, float]:
-        return float(total.numbers[1]) + n_samples, self._level, 1.0 - self._level
+        level = self._objective.level
+        return float(total.numbers[1]) + n_samples, level, 1.0 - level
 
 
 @parallel(
