@@ -214,6 +214,7 @@ def on_fold(
 def _on_level(
     model: Any, train: Table, test: Table, loss: str, level: float | None
 ) -> dict[str, float]:
+    """What one estimator does on one fold."""
     cpu = time.process_time()
     fit, _ = timed(lambda: model.fit(*train))
     took = {"fit": fit, "cpu": time.process_time() - cpu}
