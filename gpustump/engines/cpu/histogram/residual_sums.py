@@ -33,7 +33,7 @@ from gpustump.engines.cpu.histogram.bin_sums import BinSums
 from gpustump.engines.cpu.histogram.changes import Changes, list_others
 from gpustump.engines.cpu.histogram.estimates import counts_of_regions
 from gpustump.engines.cpu.loss.loss import Loss
-from gpustump.engines.cpu.loss.squared_loss import advance
+from gpustump.engines.cpu.loss.squared_loss import advance_piece
 from gpustump.engines.cpu.loss.terms import SampleSums, Terms  # noqa: F401  # a signature names it
 from gpustump.engines.cpu.runtime.compiling import inner
 from gpustump.engines.cpu.runtime.crew import parallel
@@ -162,7 +162,8 @@ def _advance(piece, residuals, terms, units, regions, votes, majority, grows, ch
         n_others = list_others(here, np.uint8(majority), others)
         for k in range(n_others):
             before[k] = gradient[np.uint64(start) + np.uint64(others[k])]
-        advance(residuals, terms.gradient, terms.hessian, units, here, votes, start, sums[piece])
+        own = (residuals, terms.gradient, terms.hessian, units)
+        advance_piece(*own, here, votes, start, sums[piece])
         for k in range(n_others):
             i = np.uint64(start) + np.uint64(others[k])
             is_front = np.uint64(grows[regions[i]])

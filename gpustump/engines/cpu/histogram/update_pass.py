@@ -20,7 +20,7 @@ from gpustump.engines.cpu.histogram.histograms import (  # noqa: F401  # a signa
     next_piece,
     nothing_listed,
 )
-from gpustump.engines.cpu.loss.exponential_loss import advance
+from gpustump.engines.cpu.loss.exponential_loss import advance_piece
 from gpustump.engines.cpu.loss.loss import Loss
 from gpustump.engines.cpu.loss.terms import SampleSums
 from gpustump.engines.cpu.runtime.compiling import inner
@@ -107,7 +107,8 @@ def _update(  # type: ignore[no-untyped-def]
             here, now = regions[start : start + CHUNK], gradient[0][start : start + CHUNK]
             for k in range(len(now)):
                 before[k] = now[k]
-            advance(weights, scores, gradient, units, here, votes, factors, start, sums[piece])
+            own = (weights, scores, gradient, units)
+            advance_piece(*own, here, votes, factors, start, sums[piece])
             _compare(before, now, growth, kind)
             _list_changed(growth, kind[: len(now)], listed)
             add_chunk(columns, histograms, 0, every, start, listed)

@@ -36,7 +36,7 @@ class ExponentialLoss(LossByOutput):
         return by_sample(self.numbers)
 
     def _updating(self, *, moves: bool) -> tuple[Callable[..., None], tuple[Any, ...]]:
-        return _advance, (self.numbers, self.scores, self.terms.gradient, self.units)
+        return advance, (self.numbers, self.scores, self.terms.gradient, self.units)
 
 
 @inner("UniTuple(int64, 2)(float64[::1], int64[::1], uint8[::1], float64[:, :])")
@@ -68,7 +68,7 @@ def _reweight(weights, gradient, regions, factors):  # type: ignore[no-untyped-d
     "void(float64[:, ::1], float64[:, ::1], int64[:, ::1], float64[::1], uint8[::1],"
     " float64[:, ::1], float64[:, :, ::1], int64, int64[::1])"
 )
-def advance(  # type: ignore[no-untyped-def]
+def advance_piece(  # type: ignore[no-untyped-def]
     weights, scores, gradient, units, regions, votes, factors, low, sums
 ):
     """Update the samples from `low` on whose regions are given, and add up their `sums`."""
@@ -90,11 +90,11 @@ def advance(  # type: ignore[no-untyped-def]
     "void(int64, float64[:, ::1], float64[:, ::1], int64[:, ::1], float64[::1], uint8[::1],"
     " float64[:, ::1], float64[:, :, ::1], int64, int64[:, ::1])"
 )
-def _advance(piece, weights, scores, gradient, units, regions, votes, factors, size, sums):  # type: ignore[no-untyped-def]
+def advance(piece, weights, scores, gradient, units, regions, votes, factors, size, sums):  # type: ignore[no-untyped-def]
     """Update a piece of the samples; see `Loss._updating`.
 
     The arguments are plain arrays, as Numba takes microseconds to find the type of a group.
     """
     low = piece * size
     here = regions[low : low + size]
-    advance(weights, scores, gradient, units, here, votes, factors, low, sums[piece])
+    advance_piece(weights, scores, gradient, units, here, votes, factors, low, sums[piece])

@@ -38,7 +38,7 @@ class SquaredLoss(Loss):
         return found
 
     def _updating(self, *, moves: bool) -> tuple[Callable[..., None], tuple[Any, ...]]:
-        return _advance, (self.numbers[0], *self.terms, self.units)
+        return advance, (self.numbers[0], *self.terms, self.units)
 
 
 @inner("UniTuple(int64, 3)(float64[::1], float64[::1], uint8[::1], float64[:], int64[::1])")
@@ -66,7 +66,7 @@ def _subtract(residuals, units, regions, votes, gradient):  # type: ignore[no-un
     "void(float64[::1], int64[:, ::1], int64[:, ::1], float64[::1], uint8[::1], float64[:, ::1],"
     " int64, int64[::1])"
 )
-def advance(residuals, gradient, hessian, units, regions, votes, low, sums):  # type: ignore[no-untyped-def]
+def advance_piece(residuals, gradient, hessian, units, regions, votes, low, sums):  # type: ignore[no-untyped-def]
     """Update the samples from `low` on whose regions are given, and add up their `sums`."""
     room = repeated(units)
     for at in range(0, len(regions), CHUNK):
@@ -82,8 +82,8 @@ def advance(residuals, gradient, hessian, units, regions, votes, low, sums):  # 
     "void(int64, float64[::1], int64[:, ::1], int64[:, ::1], float64[::1], uint8[::1],"
     " float64[:, ::1], float64[:, :, ::1], int64, int64[:, ::1])"
 )
-def _advance(piece, residuals, gradient, hessian, units, regions, votes, factors, size, sums):  # type: ignore[no-untyped-def]
+def advance(piece, residuals, gradient, hessian, units, regions, votes, factors, size, sums):  # type: ignore[no-untyped-def]
     """Update a piece of the samples; see `Loss._updating`. A vote of 0 moves no residual."""
     low = piece * size
     here = regions[low : low + size]
-    advance(residuals, gradient, hessian, units, here, votes, low, sums[piece])
+    advance_piece(residuals, gradient, hessian, units, here, votes, low, sums[piece])

@@ -56,16 +56,19 @@ from gpustump.engines.cpu.rounds.held_out_votes import (
     nothing_held_out,
 )
 from gpustump.engines.cpu.runtime.compiling import Bytes, Floats, Integers, group, inner, kernel
-from gpustump.engines.cpu.runtime.crew import ALONE
+from gpustump.engines.cpu.runtime.crew import ALONE, pieces
 from gpustump.engines.cpu.split.candidate_splits import best_candidate, cuts_of
 from gpustump.engines.cpu.split.category_sets import NO_SETS, best_set, column_of, mark_set, sets_of
 from gpustump.engines.cpu.split.cut_scores import constant_key, key_of
 from gpustump.engines.cpu.split.scan import Round, ScanSearch, scan
-from gpustump.engines.cpu.split.small_bins import BinSearch, Rows, look_at_columns
+from gpustump.engines.cpu.split.small_bins import BinSearch, Memory, Rows, look_at_columns
 from gpustump.engines.cpu.table.sorted_table import SortedTable
 from gpustump.engines.objective import Objective
 from gpustump.engines.powers import powers
 from gpustump.learners.hypothesis import N_REGIONS
+
+_SAMPLES_AT_ONCE = 2**14
+"""Fewer samples than this are not worth another thread."""
 
 Table = Annotated[np.ndarray, "int64[:, ::1]"]
 
@@ -160,6 +163,28 @@ class Made(NamedTuple):
     losses: Table
 
 
+@group
+class Shares(NamedTuple):
+    """How the samples are shared by threads, and room for the sums over each piece of them.
+
+    Attributes
+    ----------
+    n_pieces : int
+        `crew.ALONE` if there is one piece.
+    size : int
+        How many samples a piece has.
+    of_regions : ndarray (n_pieces, n_regions, n_outputs, 2) of int64
+        The sums over each region; of the first piece at last those over all pieces.
+    of_samples : ndarray (n_pieces, 2 * n_outputs + 1) of int64
+        The numbers of `terms.SampleSums`.
+    """
+
+    n_pieces: int
+    size: int
+    of_regions: Annotated[np.ndarray, "int64[:, :, :, ::1]"]
+    of_samples: Table
+
+
 class SortedRun(Protocol):
     """A run on a sorted table whose rounds are made in batches; see `sorted.SortedState`."""
 
@@ -196,13 +221,13 @@ class BatchedRounds:
         finder: ScanSearch | BinSearch,
     ) -> None:
         self._run, self._rule, self._powers = run, rule, powers()
-        self._rows, self._size, self._last = (
+        self._rows, self._size, self._memory = (
             Rows.empty(np.empty((1, 0), np.int64)),
             0,
-            np.zeros(1, np.int64),
+            Memory(np.zeros(1, np.int64), *np.zeros((3, 0, 0), np.int64)),
         )
         if isinstance(finder, BinSearch):
-            self._rows, self._size, self._last = finder.rows, finder.size, finder.last
+            self._rows, self._size, self._memory = finder.rows, finder.size, finder.memory
         table, self._shape = run.table, (0, 0)
         self._features = Features(run.objective.directions, table.thresholds)
         self._sets = NO_SETS
@@ -237,9 +262,9 @@ class BatchedRounds:
         choice = Choice(cuts_of(candidates, run.table), candidates.thresholds, sides)
         n_made = run.table.team.run(
             _make,
-            len(self._last),
+            len(self._memory.last),
             self._size,
-            self._last,
+            self._memory,
             run.table.columns,
             self._features,
             self._sets,
@@ -268,6 +293,15 @@ class BatchedRounds:
         )
 
 
+@inner("Shares(int64, int64, int64)")
+def _shares(n_threads, n_samples, n_outputs):  # type: ignore[no-untyped-def]
+    """The pieces that samples are taken in."""
+    n_pieces, size = pieces(n_threads, n_samples, _SAMPLES_AT_ONCE)
+    of_regions = np.empty((n_pieces, N_REGIONS, n_outputs, 2), dtype=np.int64)
+    of_samples = np.empty((n_pieces, 2 * n_outputs + 1), dtype=np.int64)
+    return Shares(n_pieces if n_pieces > 1 else ALONE, size, of_regions, of_samples)
+
+
 @inner(
     "boolean(SortedColumns, Features, Sets, Numbers, VoteRule, int64[:, ::1], Choice, int64, Made)"
 )
@@ -289,11 +323,11 @@ def _choose_candidate(columns, features, sets, numbers, rule, totals, candidates
 
 
 @inner(
-    "boolean(int64[::1], int64, int64[::1], SortedColumns, Features, Sets, Rows, int64[:, ::1],"
+    "boolean(int64[::1], int64, Memory, SortedColumns, Features, Sets, Rows, int64[:, ::1],"
     " Numbers, VoteRule, int64[:, ::1], int64, Made)"
 )
 def _choose(  # type: ignore[no-untyped-def]
-    crew, size, last, columns, features, sets, rows, room, numbers, rule, totals, number, made
+    crew, size, memory, columns, features, sets, rows, room, numbers, rule, totals, number, made
 ):
     """Find the best cut of all, or the best set; returns whether it is ordinary.
 
@@ -312,9 +346,9 @@ def _choose(  # type: ignore[no-untyped-def]
         key, feature, position = found[0]
     else:
         round_ = Round(gradient, hessian, totals, constant, kind, l2, directions)
-        look_at_columns(crew, len(last), columns, rows, round_, size, last, room)
+        look_at_columns(crew, len(memory.last), columns, rows, round_, size, memory, room)
         key, feature, position = room[0]
-        for piece in range(1, len(last)):  # of equal keys the lower feature counts
+        for piece in range(1, len(memory.last)):  # of equal keys the lower feature counts
             if room[piece, 0] > key:
                 key, feature, position = room[piece]
     is_set = False
@@ -335,17 +369,23 @@ def _choose(  # type: ignore[no-untyped-def]
     return True
 
 
+@inner("void(int64[::1], Numbers, Shares)")
+def _sum_regions(crew, numbers, shares):  # type: ignore[no-untyped-def]
+    """Set the sums over the regions that are marked."""
+    own, found = (numbers.gradient, numbers.hessian, numbers.regions), shares.of_regions
+    found[:] = 0
+    sum_regions(crew, shares.n_pieces, *own, shares.size, found)
+    for piece in range(1, len(found)):
+        found[0] += found[piece]
+
+
 @inner(
-    "boolean(int64[::1], SortedColumns, Features, Numbers, VoteRule, Whole, int64[::1], boolean,"
+    "boolean(SortedColumns, Features, Numbers, VoteRule, Whole, int64[::1], boolean,"
     " int64[:, :, ::1], float64[:, ::1])"
 )
-def _vote(crew, columns, features, numbers, rule, whole, cut, is_set, sums, votes):  # type: ignore[no-untyped-def]
-    """Set the sums over the regions that are marked, and their votes; returns whether these are
-    ordinary."""
+def _vote(columns, features, numbers, rule, whole, cut, is_set, sums, votes):  # type: ignore[no-untyped-def]
+    """Set the votes that the sums over the regions decide; returns whether these are ordinary."""
     feature, position = cut[0], cut[1]
-    sums[:] = 0
-    own, all_sums = (numbers.gradient, numbers.hessian), sums.reshape((1, *sums.shape))
-    sum_regions(crew, ALONE, *own, numbers.regions, len(numbers.regions), all_sums)
     direction = features.directions[feature] if len(features.directions) > 0 else 0
     if rule.target == QUANTILE:
         ranks = np.array([rank_of(rule.level, sums[region, 0, 1]) for region in range(N_REGIONS)])
@@ -361,45 +401,51 @@ def _vote(crew, columns, features, numbers, rule, whole, cut, is_set, sums, vote
     return not (is_last and says_nothing_of_missing(votes))
 
 
-@inner("void(int64[::1], Numbers, VoteRule, float64[:, ::1], float64[:, :, ::1], int64[::1])")
-def _advance(crew, numbers, rule, votes, factors, sums):  # type: ignore[no-untyped-def]
+@inner(
+    "void(int64[::1], Numbers, VoteRule, Shares, float64[:, ::1], float64[:, :, ::1], int64[::1])"
+)
+def _advance(crew, numbers, rule, shares, votes, factors, sums):  # type: ignore[no-untyped-def]
     """Update all samples by a step, and add up the sums over them."""
     own, scores, gradient, hessian, units, regions = numbers
-    step, of_all = (regions, votes, factors, len(regions)), sums.reshape((1, -1))
+    of_pieces, n = shares.of_samples, shares.n_pieces
+    of_pieces[:] = 0
+    step = (regions, votes, factors, shares.size, of_pieces)
     if rule.target == SQUARED:
-        advance_residuals(own[0], gradient, hessian, units, regions, votes, 0, sums)
+        advance_residuals(crew, n, own[0], gradient, hessian, units, *step)
     elif rule.target == QUANTILE:
-        advance_slopes(own[0], gradient, units, rule.level, regions, votes, 0, len(regions), sums)
+        level, high = rule.level, len(regions)
+        advance_slopes(own[0], gradient, units, level, regions, votes, 0, high, of_pieces[0])
     elif rule.target != CLASSES:
         sign = 1 if rule.target == POISSON else -1
-        advance_amounts(crew, ALONE, own, scores, gradient, hessian, sign, *step, of_all)
+        advance_amounts(crew, n, own, scores, gradient, hessian, sign, *step)
     elif rule.kind != NEWTON:
-        advance_weights(own, scores, gradient, units, regions, votes, factors, 0, sums)
+        advance_weights(crew, n, own, scores, gradient, units, *step)
     elif len(own) == 1:
-        advance_odds(crew, ALONE, own[0], scores, gradient, hessian, units, *step, of_all)
+        advance_odds(crew, n, own[0], scores, gradient, hessian, units, *step)
     else:
-        of_samples = (own, scores, gradient, hessian, units)
-        advance_probabilities(crew, ALONE, True, *of_samples, *step, of_all)
+        advance_probabilities(crew, n, True, own, scores, gradient, hessian, units, *step)
+    for piece in range(len(of_pieces)):
+        sums += of_pieces[piece]
 
 
 @kernel(
-    "int64(int64[::1], int64, int64, int64[::1], SortedColumns, Features, Sets, Rows, Numbers,"
+    "int64(int64[::1], int64, int64, Memory, SortedColumns, Features, Sets, Rows, Numbers,"
     " VoteRule, Powers, HeldOut, LossTable, Choice, Made)"
 )
 def _make(  # type: ignore[no-untyped-def]
-    crew, n_pieces, size, last, columns, features, sets, rows, numbers, rule, tables, held_out,
+    crew, n_pieces, size, memory, columns, features, sets, rows, numbers, rule, tables, held_out,
     losses, candidates, made,
 ):  # fmt: skip
     """Make rounds until all are made, or one is not ordinary; returns how many were made.
 
-    Columns of bins are searched in pieces of `size`; `last` is that of `BinSearch`.
+    Columns of bins are searched in pieces of `size`; `memory` is that of `BinSearch`.
     """
     n_outputs, has_bins = len(numbers.gradient), len(columns.codes) > 0
     room = np.empty(
         (n_pieces if has_bins else 3, 3 if has_bins else columns.order.shape[1]), np.int64
     )
-    factors = np.empty((N_REGIONS, n_outputs, 2))
-    regions = np.empty((N_REGIONS, n_outputs, 2), dtype=np.int64)
+    shares = _shares(n_pieces, len(numbers.regions), n_outputs)
+    factors, of_regions = np.empty((N_REGIONS, n_outputs, 2)), shares.of_regions[0]
     n_with_candidates = len(candidates.cuts) if candidates.cuts.shape[1] > 0 else 0
     for number in range(len(made.cuts)):
         totals = made.sums[number][: 2 * n_outputs].reshape((n_outputs, 2))
@@ -412,7 +458,7 @@ def _make(  # type: ignore[no-untyped-def]
             is_ordinary = _choose(
                 crew,
                 size,
-                last,
+                memory,
                 columns,
                 features,
                 sets,
@@ -434,9 +480,10 @@ def _make(  # type: ignore[no-untyped-def]
             mark_by_position(own, n_present, cut[1], numbers.regions)
         whole = Whole(totals[:, 1].sum(), numbers.gradient.size)
         of_set = column >= 0
-        if not _vote(crew, columns, features, numbers, rule, whole, cut, of_set, regions, votes):
+        _sum_regions(crew, numbers, shares)
+        if not _vote(columns, features, numbers, rule, whole, cut, of_set, of_regions, votes):
             return number
-        made.normalisers[number] = set_factors(regions, votes, rule, whole, tables, factors)
+        made.normalisers[number] = set_factors(of_regions, votes, rule, whole, tables, factors)
         if math.isnan(made.normalisers[number]):
             return number
         right, sums = made.right[number], made.losses[number]
@@ -444,5 +491,5 @@ def _make(  # type: ignore[no-untyped-def]
             judge_set(crew, held_out, losses, sets.validation[column], sides, votes, right, sums)
         else:
             judge(crew, held_out, losses, feature, made.thresholds[number], votes, right, sums)
-        _advance(crew, numbers, rule, votes, factors, made.sums[number + 1])
+        _advance(crew, numbers, rule, shares, votes, factors, made.sums[number + 1])
     return len(made.cuts)

@@ -1,10 +1,11 @@
 """A round's integers sample by sample, and sums of them over the codes of columns.
 
 A sample has one row. For one output it has 32 bytes: both integers, the first one again if it is
-positive, and a zero. For several outputs it has both integers of each output in turn, with zeros up
-to a multiple of 64 bytes, a line of the cache. A row is added to a code's sums in vectors of 32 or
-64 bytes, so each sample and its code are read once for all outputs. A vector that lies across two
-lines of the cache takes twice as long, so rows and sums are aligned.
+positive, and by how much it has grown since it was packed last. For several outputs it has both
+integers of each output in turn, with zeros up to a multiple of 64 bytes, a line of the cache. A row
+is added to a code's sums in vectors of 32 or 64 bytes, so each sample and its code are read once
+for all outputs. A vector that lies across two lines of the cache takes twice as long, so rows and
+sums are aligned.
 
 If two successive samples have the same code, the second addition has to wait for the first one. So
 four independent additions are in progress at a time: with one output to four columns, otherwise of
@@ -46,20 +47,23 @@ _add_row_of_one, _add_vector = adding(ONE_WIDTH), adding(VECTOR)
 _add_two_vectors, _add_three_vectors = adding(2 * VECTOR), adding(3 * VECTOR)
 
 
-@inner("int64(int64[::1], int64[::1], int64[::1])")
+@inner("UniTuple(int64, 2)(int64[::1], int64[::1], int64[::1])")
 def pack_one(gradient, hessian, rows):  # type: ignore[no-untyped-def]
-    """The rows of a single output; returns the sum of the positive gradients.
+    """The rows of a single output; returns the sums of their last two integers.
 
     The Hessians are the absolute values of `hessian`.
     """
-    all_positive = 0
+    all_positive, all_grown = 0, 0
     for i in range(len(gradient)):
         at, own = np.uint64(ONE_WIDTH * i), gradient[i]
+        grown = max(own - rows[at], 0)
         rows[at] = own
         rows[at + np.uint64(1)] = abs(hessian[i])
         rows[at + np.uint64(2)] = max(own, 0)
+        rows[at + np.uint64(3)] = grown
         all_positive += max(own, 0)
-    return all_positive
+        all_grown += grown
+    return all_positive, all_grown
 
 
 @inner("void(int64[:, ::1], int64[:, ::1], uint16[::1], int64, int64[::1], int64[::1])")

@@ -2,10 +2,17 @@
 
 The integers of all samples are first added up by the codes of a feature, in bins of few samples.
 That yields the scores of the cuts at the edges of the bins. Inside a bin the sums lie in a
-rectangle between those at its edges, and the score is convex, so the corners of the rectangle bound
-it (see `cell_scores`). Only bins whose bound reaches the best score so far are scanned like a small
+polygon between those at its edges, and the score is convex, so the corners of the polygon bound it
+(see `cell_scores`). Only bins whose bound reaches the best score so far are scanned like a small
 table (see `scan`). All of this is done for one feature after the other, while its sums are in the
 nearest cache.
+
+A bin's positive and negative gradients limit how far a sum of gradients inside it is from that at
+its left edge. But they grow with the bin, and what a scan of the bin finds only with its root. So
+that is remembered. When gradients change, the limits move by what the bin's gradients have grown by
+and shrunk by, which is added up like the gradients. So a bin is scanned again only after a change
+that matters, which takes many rounds once steps are small. [Several outputs have no room in their
+rows for what has grown: nothing is remembered of them.]
 
 Bounds are rounded outwards. The order of the features decides how many bins are scanned, not what
 is found; the one that had the best split in the last round comes first.
@@ -110,6 +117,28 @@ class Rows(NamedTuple):
 
 
 @group
+class Memory(NamedTuple):
+    """What a search knows from earlier rounds.
+
+    Attributes
+    ----------
+    last : ndarray (n_pieces,) of int64
+        The column of each piece that had the best split in the last round.
+    gradient : ndarray (n_features, most_bins) of int64
+        Of one output: the sum over each bin in the last round; of shape (n_features, 0) with more
+        outputs. At first 0, like the integers in `Rows`.
+    above, below : ndarray (n_features, most_bins) of int64
+        How far a sum of gradients inside a bin was above that at the bin's left edge, and below it,
+        at most.
+    """
+
+    last: Integers
+    gradient: Numbers
+    above: Numbers
+    below: Numbers
+
+
+@group
 class Room(NamedTuple):
     """Arrays for the sums over the codes of a few columns, and for those of one feature.
 
@@ -131,14 +160,14 @@ class Room(NamedTuple):
         For Newton votes: one over the second sums on both sides of an edge.
     inside : ndarray (most_bins,) of float32
         For Newton votes: the bounds as shares of 2**62.
-    of_bins : ndarray (most_bins + 1,) of int64
+    of_bins, grown : ndarray (most_bins + 1,) of int64
         An integer's sums over the bins, and over missing values.
+    above, below : ndarray (most_bins,) of int64
+        As in `Memory`, for one output of one feature, if nothing is remembered.
     at_cuts : ndarray (2, most_open) of int64
         An output's sums of both integers left of some cuts.
     scores : ndarray of int64
         The scores of these cuts, or of those at the edges.
-    last : ndarray (1,) of int64
-        The column that had the best split in the last round.
     """
 
     width: int
@@ -152,9 +181,11 @@ class Room(NamedTuple):
     by_right: Singles
     inside: Singles
     of_bins: Integers
+    grown: Integers
+    above: Integers
+    below: Integers
     at_cuts: Numbers
     scores: Integers
-    last: Integers
 
 
 @inner("int64[::1](int64)")
@@ -166,8 +197,8 @@ def _aligned(n_integers):  # type: ignore[no-untyped-def]
     return room[skipped : skipped + n_integers]
 
 
-@inner("Room(SortedColumns, Rows, int64, int64[::1])")
-def _new_room(columns, own, n_outputs, last):  # type: ignore[no-untyped-def]
+@inner("Room(SortedColumns, Rows, int64)")
+def _new_room(columns, own, n_outputs):  # type: ignore[no-untyped-def]
     """Room for a search of some columns."""
     width, beside = len(own.total), len(own.all_positive)
     at_once = _COLUMNS_OF_ONE if n_outputs == 1 else 1
@@ -178,8 +209,10 @@ def _new_room(columns, own, n_outputs, last):  # type: ignore[no-untyped-def]
         np.empty((2 * n_outputs, most_bins + 1), np.int64), np.empty(2 * n_outputs, np.int64),
         np.empty(most_bins, np.int64), np.empty(most_bins + 1, np.float32),
         np.empty(most_bins + 1, np.float32), np.empty(most_bins, np.float32),
-        np.empty(most_bins + 1, np.int64), np.empty((2, most_open), np.int64),
-        np.empty(max(most_open, most_bins), np.int64), last,
+        np.empty(most_bins + 1, np.int64), np.empty(most_bins + 1, np.int64),
+        np.empty(most_bins, np.int64), np.empty(most_bins, np.int64),
+        np.empty((2, most_open), np.int64),
+        np.empty(max(most_open, most_bins), np.int64),
     )  # fmt: skip
 
 
@@ -198,8 +231,7 @@ class BinSearch:
     rows : Rows
     size : int
         How many columns a piece has.
-    last : ndarray (n_pieces,) of int64
-        The column of each piece that had the best split in the last round.
+    memory : Memory
     """
 
     def __init__(self, table: SortedTable, objective: Objective, gradient: np.ndarray) -> None:
@@ -208,8 +240,10 @@ class BinSearch:
         n_additions = n_columns * gradient.shape[1] * row_width(n_outputs)
         n_pieces = max(1, min(table.team.size, n_additions // _ADDITIONS_AT_ONCE))
         self.size = max(_COLUMNS_OF_ONE, -(-n_columns // n_pieces))
-        self.last = np.arange(0, n_columns, self.size)
-        self.rows = Rows.empty(gradient, len(self.last))
+        last = np.arange(0, n_columns, self.size)
+        shape = (table.n_features, table.columns.is_open.shape[1] if n_outputs == 1 else 0)
+        self.memory = Memory(last, *(np.zeros(shape, dtype=np.int64) for _ in range(3)))
+        self.rows = Rows.empty(gradient, len(last))
 
     def best_cut(self, terms: Terms, totals: np.ndarray) -> Cut:
         """The largest cut, from a round's terms and their sums (n_outputs, 2)."""
@@ -217,8 +251,8 @@ class BinSearch:
         l2, directions = float(objective.l2), objective.directions
         constant = constant_key(totals, kind, l2)
         round_ = Round(*terms, totals, constant, kind, l2, directions)
-        found = np.empty((len(self.last), 3), dtype=np.int64)
-        own = (self._table.columns, self.rows, round_, self.size, self.last, found)
+        found = np.empty((len(self.memory.last), 3), dtype=np.int64)
+        own = (self._table.columns, self.rows, round_, self.size, self.memory, found)
         self._table.team.run(look_at_columns, len(found), *own)
         return best_of(found, constant, kind)
 
@@ -237,7 +271,7 @@ def _packed(every, round_, piece, n_pieces):  # type: ignore[no-untyped-def]
         own.total[2 * k], own.total[2 * k + 1] = round_.totals[k]
     if n_outputs == 1:
         other = hessian[0] if len(hessian) > 0 else gradient[0]
-        own.total[2] = pack_one(gradient[0], other, own.rows)
+        own.total[2], own.total[3] = pack_one(gradient[0], other, own.rows)
         return own
     pack_several(gradient, hessian, own.classes, len(own.total), own.rows, own.positive)
     for i in range(len(own.classes)):
@@ -297,31 +331,51 @@ def _sum_up(sums, at, width, majority, total, left, missing, of_bins):  # type: 
         missing[k] = of_bins[n_bins]
 
 
-@inner("void(int64[::1], int64[::1], int64, int64[::1])")
-def _bound_agreements(a, b, missing, bounds):  # type: ignore[no-untyped-def]
+@inner("void(int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1])")
+def _follow(a, positive, grown, gradient, above, below):  # type: ignore[no-untyped-def]
+    """Let what is remembered of a feature's bins follow the gradients.
+
+    `positive` are the sums of the positive gradients, which limit what is remembered; `grown` those
+    of what gradients have grown by. The other arguments are as in `Memory`. All sums are below
+    2**62, and no result or difference here overflows.
+    """
+    for i in range(len(gradient)):
+        own = a[i + 1] - a[i]
+        shrunk = grown[i] - (own - gradient[i])
+        above[i] = min(above[i], positive[i] - grown[i]) + grown[i]
+        below[i] = min(below[i], (positive[i] - own) - shrunk) + shrunk
+        gradient[i] = own
+
+
+@inner("void(int64[::1], int64, int64[::1], int64[::1], int64[::1])")
+def _bound_agreements(a, missing, above, below, bounds):  # type: ignore[no-untyped-def]
     """Add an output's part to the bounds for discrete votes."""
     n_bins = len(bounds)
     present, extra = a[n_bins], abs(missing)
     for i in range(n_bins):
-        grown, more = b[i + 1] - b[i], a[i + 1] - a[i]
-        high = a[i] + ((grown + more) >> 1)  # all positive samples of the bin on the left
-        low = a[i] - ((grown - more) >> 1)
-        most = max(abs(high - (present - high)), abs(low - (present - low)))
-        bounds[i] += most + extra
+        high, low = 2 * (a[i] + above[i]) - present, 2 * (a[i] - below[i]) - present
+        bounds[i] += max(abs(high), abs(low)) + extra
 
 
-@inner("void(int64[::1], int64[::1], float64, float64[::1])")
-def _bound_roots(a, b, extra, bounds):  # type: ignore[no-untyped-def]
-    """Add an output's part to the bounds for real votes: the rectangle is that of P and N."""
+@inner("void(int64[::1], int64[::1], float64, int64[::1], int64[::1], float64[::1])")
+def _bound_roots(a, b, extra, above, below, bounds):  # type: ignore[no-untyped-def]
+    """Add an output's part to the bounds for real votes.
+
+    A bin's positive and negative sums make a rectangle, of which the gradients allow a band.
+    """
     n_bins = len(bounds)
     all_a, all_b = a[n_bins], b[n_bins]
     for i in range(n_bins):
-        grown, more = b[i + 1] - b[i], a[i + 1] - a[i]
-        up, down = (grown + more) >> 1, (grown - more) >> 1
+        more, both = a[i + 1] - a[i], b[i + 1] - b[i]
+        up, down = max(above[i], max(0, more)), max(below[i], max(0, -more))
         most = minus_root(a[i], b[i]) + minus_root(all_a - a[i], all_b - b[i])
         x, y = a[i] + up, b[i] + up
         most = max(most, minus_root(x, y) + minus_root(all_a - x, all_b - y))
+        y = b[i] + (both + more - up)  # all positive samples are left of the cut
+        most = max(most, minus_root(x, y) + minus_root(all_a - x, all_b - y))
         x, y = a[i] - down, b[i] + down
+        most = max(most, minus_root(x, y) + minus_root(all_a - x, all_b - y))
+        y = b[i] + (both - more - down)
         most = max(most, minus_root(x, y) + minus_root(all_a - x, all_b - y))
         x, y = a[i + 1], b[i + 1]
         most = max(most, minus_root(x, y) + minus_root(all_a - x, all_b - y))
@@ -335,10 +389,10 @@ def _scaled(sum_):  # type: ignore[no-untyped-def]
 
 
 @inner(
-    "void(int64[::1], int64[::1], int64[::1], float32, float32, float32[::1], float32[::1],"
-    " float32[::1])"
+    "void(int64[::1], int64[::1], float32, float32, int64[::1], int64[::1], float32[::1],"
+    " float32[::1], float32[::1])"
 )
-def _bound_gains(a, b, positive, extra, l2, by_left, by_right, inside):  # type: ignore[no-untyped-def]
+def _bound_gains(a, b, extra, l2, above, below, by_left, by_right, inside):  # type: ignore[no-untyped-def]
     """Add an output's part to the bounds for Newton votes.
 
     Quotients are computed as products with a reciprocal, which the bins on both sides of an edge
@@ -350,42 +404,52 @@ def _bound_gains(a, b, positive, extra, l2, by_left, by_right, inside):  # type:
         by_left[i] = one / max(_scaled(b[i]) + l2, _UNIT)
         by_right[i] = one / max(_scaled(all_b - b[i]) + l2, _UNIT)
     for i in range(n_bins):
-        high = a[i] + positive[i]  # all positive samples of the bin on the left, or all others
-        low = a[i + 1] - positive[i]
+        high, low = a[i] + above[i], a[i] - below[i]
         x, y, z, w = _scaled(high), _scaled(all_a - high), _scaled(low), _scaled(all_a - low)
         few, few_right = by_left[i], by_right[i]
         many, many_right = by_left[i + 1], by_right[i + 1]
         xx, yy, zz, ww = x * x, y * y, z * z, w * w
-        above = max(xx * few + yy * few_right, xx * many + yy * many_right)
-        below = max(zz * few + ww * few_right, zz * many + ww * many_right)
-        inside[i] += max(above, below) + extra
+        on_top = max(xx * few + yy * few_right, xx * many + yy * many_right)
+        at_bottom = max(zz * few + ww * few_right, zz * many + ww * many_right)
+        inside[i] += max(on_top, at_bottom) + extra
 
 
-@inner("void(Room, Rows, int64[::1], Round, int64, int64, int64)")
-def _bound_bins(room, own, sums, round_, first_code, majority, n_bins):  # type: ignore[no-untyped-def]
+@inner("void(Room, Rows, int64[::1], Round, Memory, int64, int64, int64, int64)")
+def _bound_bins(room, own, sums, round_, memory, j, first_code, majority, n_bins):  # type: ignore[no-untyped-def]
     """Write the keys of the most that a cut inside each bin of a feature may be worth."""
     n_outputs, kind, bounds = len(round_.gradient), round_.kind, room.bounds[:n_bins]
     bounds[:] = 0
     inside, positive = room.inside[:n_bins], room.of_bins[: n_bins + 1]
     inside[:] = 0.0
+    above, below = room.above[:n_bins], room.below[:n_bins]
     for k in range(n_outputs):
         a, b = room.left[2 * k, : n_bins + 1], room.left[2 * k + 1, : n_bins + 1]
         missing, other = room.missing[2 * k], room.missing[2 * k + 1]
-        if kind == DISCRETE:
-            _bound_agreements(a, b, missing, bounds)
-        elif kind == REAL:
-            _bound_roots(a, b, minus_root(missing, other), bounds.view(np.float64))
+        if n_outputs == 1:
+            at, grown = first_code * room.width, room.grown[: n_bins + 1]
+            above, below = memory.above[j, :n_bins], memory.below[j, :n_bins]
+            _by_bin(sums, at + 2, room.width, majority, own.total[2], positive)
+            _by_bin(sums, at + 3, room.width, majority, own.total[3], grown)
+            _follow(a, positive, grown, memory.gradient[j, :n_bins], above, below)
+        elif kind == NEWTON:
+            beside = room.positive_width
+            at, all_positive = first_code * beside + k, own.all_positive[k]
+            _by_bin(room.positive, at, beside, majority, all_positive, positive)
+            for i in range(n_bins):
+                above[i], below[i] = positive[i], positive[i] - (a[i + 1] - a[i])
         else:
-            if n_outputs == 1:
-                at = first_code * room.width + 2
-                _by_bin(sums, at, room.width, majority, own.total[2], positive)
-            else:
-                beside = room.positive_width
-                at, all_positive = first_code * beside + k, own.all_positive[k]
-                _by_bin(room.positive, at, beside, majority, all_positive, positive)
+            for i in range(n_bins):
+                above[i] = ((b[i + 1] - b[i]) + (a[i + 1] - a[i])) >> 1
+                below[i] = ((b[i + 1] - b[i]) - (a[i + 1] - a[i])) >> 1
+        if kind == DISCRETE:
+            _bound_agreements(a, missing, above, below, bounds)
+        elif kind == REAL:
+            extra = minus_root(missing, other)
+            _bound_roots(a, b, extra, above, below, bounds.view(np.float64))
+        else:
             extra = np.float32(gain(missing, other, round_.l2)) * _UNIT
             l2 = np.float32(round_.l2) * _UNIT
-            _bound_gains(a, b, positive, extra, l2, room.by_left, room.by_right, inside)
+            _bound_gains(a, b, extra, l2, above, below, room.by_left, room.by_right, inside)
     as_floats = bounds.view(np.float64)
     if kind == REAL:
         for i in range(n_bins):
@@ -400,11 +464,13 @@ def _bound_bins(room, own, sums, round_, first_code, majority, n_bins):  # type:
 
 
 @inner(
-    "UniTuple(int64, 2)(int32[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64, int64,"
-    " int64[::1], int64, float64, int64, float64, int64[:, ::1], int64[::1], int64)"
+    "UniTuple(int64, 2)(int32[::1], Memory, int64, int64[:, ::1], int64[:, ::1], int64[:, ::1],"
+    " int64, int64, int64[::1], int64, float64, int64, float64, int64[:, ::1], int64[::1], int64)"
 )
 def _look(  # type: ignore[no-untyped-def]
     order,
+    memory,
+    j,
     gradient,
     hessian,
     left,
@@ -419,7 +485,9 @@ def _look(  # type: ignore[no-untyped-def]
     all_scores,
     least,
 ):
-    """The key of the best split inside a bin, and its place among the bin's samples.
+    """The key of the best split inside a bin of feature `j`, and its place among the bin's samples.
+
+    Of one output it is remembered how far the sums of gradients are from that at the left edge.
 
     `order` has them without the last one. If the key is below `least`, the place means nothing.
     `left` are the sums left of the edges of the feature's bins, and `missing` those over missing
@@ -431,6 +499,11 @@ def _look(  # type: ignore[no-untyped-def]
         of_hessian = hessian[k] if len(hessian) > 0 else none
         x, y = left[2 * k, bin_], left[2 * k + 1, bin_]
         n_cuts = sum_at_cuts(order, len(order), gradient[k], of_hessian, x, y, kind, a, b)
+        if len(gradient) == 1:
+            highest, lowest = a[0], a[0]
+            for i in range(n_cuts):
+                highest, lowest = max(highest, a[i]), min(lowest, a[i])
+            memory.above[j, bin_], memory.below[j, bin_] = highest - x, x - lowest
         present = (left[2 * k, n_bins], left[2 * k + 1, n_bins])
         lacking = (missing[2 * k], missing[2 * k + 1])
         add_scores(a, b, present, lacking, kind, l2, k == 0, all_scores[:n_cuts])
@@ -442,8 +515,8 @@ def _look(  # type: ignore[no-untyped-def]
     return key, position_of(order, first_with(scores, key, kind)) if key >= least else 0
 
 
-@inner("Best(SortedColumns, Rows, Room, Round, float64, int64, int64, Best)")
-def _search_column(columns, own, room, round_, smoothing, column, number, best):  # type: ignore[no-untyped-def]
+@inner("Best(SortedColumns, Rows, Room, Memory, Round, float64, int64, int64, Best)")
+def _search_column(columns, own, room, memory, round_, smoothing, column, number, best):  # type: ignore[no-untyped-def]
     """The better of the best split and those of a column's features.
 
     The column's sums are those of this number in `room`.
@@ -486,7 +559,7 @@ def _search_column(columns, own, room, round_, smoothing, column, number, best):
         if not has_open[j]:
             continue
         order, is_open, bounds = columns.order[j], columns.is_open[j], room.bounds[:n_bins]
-        _bound_bins(room, own, sums, round_, first_code, majority, n_bins)
+        _bound_bins(room, own, sums, round_, memory, j, first_code, majority, n_bins)
         for b in range(n_bins):
             bounds[b] = bounds[b] if is_open[b] else NO_KEY - 1
         largest = np.argmax(bounds)  # comes first
@@ -496,25 +569,26 @@ def _search_column(columns, own, room, round_, smoothing, column, number, best):
                 continue
             least = max(best.key, NO_KEY + 1)
             key, place = _look(
-                order[offset[b] : offset[b + 1] - 1], round_.gradient, round_.hessian, left, b,
-                n_bins, missing, kind, l2, direction, smoothing, room.at_cuts, room.scores, least,
+                order[offset[b] : offset[b + 1] - 1], memory, j, round_.gradient, round_.hessian,
+                left, b, n_bins, missing, kind, l2, direction, smoothing, room.at_cuts, room.scores,
+                least,
             )  # fmt: skip
             if key >= least and is_better(best, key, j, offset[b] + place):
                 best = Best(key, j, offset[b] + place)
     return best
 
 
-@parallel("void(int64, SortedColumns, Rows, Round, int64, int64[::1], int64[:, ::1])")
-def look_at_columns(piece, columns, own, round_, size, last, found):  # type: ignore[no-untyped-def]
+@parallel("void(int64, SortedColumns, Rows, Round, int64, Memory, int64[:, ::1])")
+def look_at_columns(piece, columns, own, round_, size, memory, found):  # type: ignore[no-untyped-def]
     """Write the fields of the best split of a piece of the columns; the key is `NO_KEY` if there is
     none."""
-    rows = _packed(own, round_, piece, len(last))
-    room = _new_room(columns, rows, len(round_.gradient), last[piece : piece + 1])
+    rows = _packed(own, round_, piece, len(memory.last))
+    room = _new_room(columns, rows, len(round_.gradient))
     low, high = piece * size, min((piece + 1) * size, len(columns.begin) - 1)
     at_once = len(room.sums)
     smoothing = float(round_.totals[0, 1]) / float(2 * columns.order.shape[1])
     best = Best(NO_KEY, -1, -1)
-    head = (room.last[0] - low) // at_once
+    head = (memory.last[piece] - low) // at_once
     for turn in range(-(-(high - low) // at_once)):
         block = head if turn == 0 else (0 if turn == head else turn)
         start = low + block * at_once
@@ -523,7 +597,9 @@ def look_at_columns(piece, columns, own, round_, size, last, found):  # type: ig
         for column in range(start, end):
             before = best.feature
             number = column - start
-            best = _search_column(columns, rows, room, round_, smoothing, column, number, best)
+            best = _search_column(
+                columns, rows, room, memory, round_, smoothing, column, number, best
+            )
             if best.feature != before:
-                room.last[0] = column
+                memory.last[piece] = column
     found[piece, 0], found[piece, 1], found[piece, 2] = best.key, best.feature, best.position
