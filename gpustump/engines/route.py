@@ -55,9 +55,12 @@ from gpustump.engines.reference.engine import REFERENCE
 
 CHOICES = ("auto", "reference", "sorted", "coded", "cuda")
 
-SORTED_SAMPLES, SORTED_ELEMENTS, SORTED_ADDITIONS = 4096, 2**21, 2**24
-"""Tables of up to this many samples are sorted; others if they have at most so many elements, and
+SORTED_SAMPLES, SORTED_ELEMENTS, SORTED_ADDITIONS = 2**17, 2**24, 2**23
+"""Tables of up to so many samples and elements are sorted; with several outputs, of up to so many
 elements times outputs."""
+
+_ALWAYS_SORTED = 2**12
+"""So few samples are sorted, however many features they have."""
 
 USUAL_ROUNDS = 100
 """Taken where the number of rounds is not known."""
@@ -359,9 +362,10 @@ def _of_kernels(task: Task) -> tuple[Engine, str]:
         return SPARSE, "the table is sparse"
     if task.objective.learner == "interval":
         return SORTED, "intervals are found by a scan"
-    n_additions = task.n_elements * task.objective.n_outputs
-    is_small = task.n_elements <= SORTED_ELEMENTS and n_additions <= SORTED_ADDITIONS
-    if is_small or task.n_samples <= SORTED_SAMPLES:
+    n_outputs = task.objective.n_outputs
+    most = SORTED_ELEMENTS if n_outputs == 1 else SORTED_ADDITIONS // n_outputs
+    is_small = task.n_elements <= most and task.n_samples <= SORTED_SAMPLES
+    if is_small or task.n_samples <= _ALWAYS_SORTED:
         return SORTED, "the table is small"
     if task.n_samples >= MOST_CODED:
         return SORTED, "the table is too long for codes"

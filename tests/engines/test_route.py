@@ -64,10 +64,12 @@ def a_gpu(monkeypatch):
 @needs_numba
 def test_small_tables_are_sorted_and_others_go_through_histograms():
     assert engine_of(table()) == "sorted"
-    assert engine_of(table(route.SORTED_SAMPLES, 1000)) == "sorted"
-    assert engine_of(table(route.SORTED_SAMPLES + 1, 1000)) == "coded"
-    assert engine_of(table(route.SORTED_ELEMENTS, 1)) == "sorted"
-    assert engine_of(table(route.SORTED_ELEMENTS + 1, 1)) == "coded"
+    assert engine_of(table(route.SORTED_SAMPLES, 100)) == "sorted"
+    assert engine_of(table(route.SORTED_SAMPLES + 1, 1)) == "coded"
+    wide = route.SORTED_ELEMENTS // 2**14
+    assert engine_of(table(2**14, wide)) == "sorted"
+    assert engine_of(table(2**14, wide + 1)) == "coded"
+    assert engine_of(table(2**12, 2 * route.SORTED_ELEMENTS // 2**12)) == "sorted"
 
     def engine(n_samples: int, objective: Objective) -> str:
         return route.choose(Task(table(n_samples, 64), n_samples, objective)).route.engine
@@ -399,8 +401,8 @@ def never(*given):
 
 running_scores.RunningScores.__init__ = never
 route.START_SECONDS = 1e-9  # any fit is worth loading the kernels
-X = np.random.default_rng(0).normal(size=(90_000, 31))
-for rows in (5000, 90_000):
+X = np.random.default_rng(0).normal(size=(250_000, 2))
+for rows in (20_000, 250_000):
     y = X[:rows, 0] + np.random.default_rng(1).normal(size=rows)
     for estimator, target in ((GlassBoxClassifier, y > 0), (GlassBoxRegressor, y)):
         model = estimator(n_estimators=10, n_bags=2, interactions=0, device="cpu")

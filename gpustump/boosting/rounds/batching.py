@@ -28,8 +28,8 @@ _LEAST_ROUNDS = 4
 """Fewer rounds are not worth a call, even if early stopping may end the run before they are
 over."""
 
-_MOST_ELEMENTS = 2**23
-"""The most elements that a call searches, in about 10 ms: Ctrl-C waits for the end of a call."""
+_MOST_ELEMENTS = 2**25
+"""The most elements that a call searches, in about 20 ms: Ctrl-C waits for the end of a call."""
 
 
 class Standing(NamedTuple):

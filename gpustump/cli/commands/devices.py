@@ -17,7 +17,7 @@ from gpustump.engines.cpu.engine import CODED, SORTED
 from gpustump.engines.cuda.engine import CudaEngine
 from gpustump.engines.reference.engine import REFERENCE
 
-_SMALL = f"{thousands(route.SORTED_SAMPLES)} rows or {thousands(route.SORTED_ELEMENTS)} values"
+_SMALL = f"{thousands(route.SORTED_SAMPLES)} rows and {thousands(route.SORTED_ELEMENTS)} values"
 
 ENGINES: tuple[tuple[Any, str, str], ...] = (
     (REFERENCE, "any", "what the others cannot train, and short jobs"),

@@ -36,7 +36,7 @@ from gpustump.engines.threads import Team, threads_of
 if TYPE_CHECKING:
     from gpustump.engines.cpu.table.sorted_table import SortedTable
 
-BINNED_ADDITIONS, BINNED_SAMPLES, BINNED_SAMPLES_WITH_SIGNS = 2**17, 2**9, 2**13
+BINNED_ADDITIONS, BINNED_SAMPLES, BINNED_SAMPLES_WITH_SIGNS = 2**15, 2**10, 2**13
 """Sorted tables of at least this many elements, times outputs, and samples are divided into bins.
 The last number is for discrete votes of one output, which take less time to scan."""
 

@@ -21,7 +21,7 @@ from gpustump.engines.cpu.split.small_bins import BinSearch
 from gpustump.engines.cpu.split.sorted_intervals import SortedIntervals
 from gpustump.engines.cpu.table import small_bins, thresholds  # noqa: F401  # with their kernels
 
-_MOST_AHEAD, _MOST_AHEAD_IN_BINS = 2**20, 2**22
+_MOST_AHEAD, _MOST_AHEAD_IN_BINS = 2**20, 2**24
 """A round of more elements, times outputs, takes about a millisecond, so making it in a batch saves
 almost nothing. The second number is for tables with bins."""
 

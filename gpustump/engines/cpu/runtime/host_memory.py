@@ -104,8 +104,8 @@ def least_of_sorted(size: Size, threads: int, has_bins: bool) -> int:
     """Bytes of the orders and thresholds of all features; for each thread keys of some of them, or
     sums of one.
 
-    With bins also of codes of one byte and the bins' places; for each thread rows of integers, and
-    sums over bins.
+    With bins also of codes of one byte, the bins' places and what is remembered of them; for each
+    thread rows of integers, and sums over bins.
     """
     n_samples, n_features, n_outputs = size
     of_sample = 12 * n_features + _SAMPLE_BYTES + (n_outputs - 1) * _OUTPUT_BYTES
@@ -113,7 +113,7 @@ def least_of_sorted(size: Size, threads: int, has_bins: bool) -> int:
     if has_bins:
         of_sample += n_features
         rows = 16 * (n_outputs + 4) * n_samples
-        of_feature, of_thread = 9 * _NARROW_SLOTS, max(of_thread, rows) + 2**14 * (n_outputs + 4)
+        of_feature, of_thread = 33 * _NARROW_SLOTS, max(of_thread, rows) + 2**14 * (n_outputs + 4)
     return n_samples * of_sample + n_features * of_feature + threads * of_thread + 2**20
 
 
