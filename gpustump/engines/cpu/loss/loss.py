@@ -63,6 +63,11 @@ class Loss(ABC):
     def weights(self) -> np.ndarray:
         """Float64 (n_samples,), or (n_samples, n_outputs); see `engines.contract.State`."""
 
+    @property
+    def kernel(self) -> Any:
+        """The kernel that updates samples; see `_updating`."""
+        return self._updating(moves=True)[0]
+
     def start_from(self, beginning: Beginning) -> None:
         """Let the samples start from known scores, before `begin`."""
         self.scores[:] = beginning.scores

@@ -30,15 +30,10 @@ from gpustump.engines.batched_rounds import (
     VoteRule,
 )
 from gpustump.engines.category_search import Categories
-from gpustump.engines.cpu.loss.exponential_loss import advance as advance_weights
-from gpustump.engines.cpu.loss.logistic_loss import advance as advance_odds
 from gpustump.engines.cpu.loss.loss import Loss
-from gpustump.engines.cpu.loss.ratio_loss import advance as advance_amounts
 from gpustump.engines.cpu.loss.regions import mark_by_position
 from gpustump.engines.cpu.loss.residual_slices import advance as advance_slopes
 from gpustump.engines.cpu.loss.residual_slices import find_quantiles
-from gpustump.engines.cpu.loss.softmax_loss import advance as advance_probabilities
-from gpustump.engines.cpu.loss.squared_loss import advance as advance_residuals
 from gpustump.engines.cpu.loss.terms import SampleSums, sum_regions
 from gpustump.engines.cpu.rounds.certain_factors import set_factors
 from gpustump.engines.cpu.rounds.certain_votes import (
@@ -55,8 +50,17 @@ from gpustump.engines.cpu.rounds.held_out_votes import (
     n_sums_of,
     nothing_held_out,
 )
-from gpustump.engines.cpu.runtime.compiling import Bytes, Floats, Integers, group, inner, kernel
+from gpustump.engines.cpu.runtime.compiling import (
+    Bytes,
+    Floats,
+    Integers,
+    address_of,
+    group,
+    inner,
+    kernel,
+)
 from gpustump.engines.cpu.runtime.crew import ALONE, pieces
+from gpustump.engines.cpu.runtime.intrinsics import apart, call_at
 from gpustump.engines.cpu.split.candidate_splits import best_candidate, cuts_of
 from gpustump.engines.cpu.split.category_sets import NO_SETS, best_set, column_of, mark_set, sets_of
 from gpustump.engines.cpu.split.cut_scores import constant_key, key_of
@@ -66,6 +70,8 @@ from gpustump.engines.cpu.table.sorted_table import SortedTable
 from gpustump.engines.objective import Objective
 from gpustump.engines.powers import powers
 from gpustump.learners.hypothesis import N_REGIONS
+
+_scan, _look_at_columns, _sum_each_region = map(apart, (scan, look_at_columns, sum_regions))
 
 _SAMPLES_AT_ONCE = 2**14
 """Fewer samples than this are not worth another thread."""
@@ -221,6 +227,7 @@ class BatchedRounds:
         finder: ScanSearch | BinSearch,
     ) -> None:
         self._run, self._rule, self._powers = run, rule, powers()
+        self._update = address_of(run.loss.kernel)
         self._rows, self._size, self._memory = (
             Rows.empty(np.empty((1, 0), np.int64)),
             0,
@@ -263,6 +270,7 @@ class BatchedRounds:
         n_made = run.table.team.run(
             _make,
             len(self._memory.last),
+            self._update,
             self._size,
             self._memory,
             run.table.columns,
@@ -339,14 +347,14 @@ def _choose(  # type: ignore[no-untyped-def]
     kind, l2, directions = rule.kind, rule.l2, features.directions
     if len(columns.codes) == 0:
         found = np.empty((1, 3), dtype=np.int64)
-        scan(
+        _scan(
             crew, ALONE, columns.order, columns.n_present, gradient, hessian, totals, constant,
             kind, l2, directions, room.reshape((1, *room.shape)), len(columns.order), found,
         )  # fmt: skip
         key, feature, position = found[0]
     else:
         round_ = Round(gradient, hessian, totals, constant, kind, l2, directions)
-        look_at_columns(crew, len(memory.last), columns, rows, round_, size, memory, room)
+        _look_at_columns(crew, len(memory.last), columns, rows, round_, size, memory, room)
         key, feature, position = room[0]
         for piece in range(1, len(memory.last)):  # of equal keys the lower feature counts
             if room[piece, 0] > key:
@@ -374,9 +382,11 @@ def _sum_regions(crew, numbers, shares):  # type: ignore[no-untyped-def]
     """Set the sums over the regions that are marked."""
     own, found = (numbers.gradient, numbers.hessian, numbers.regions), shares.of_regions
     found[:] = 0
-    sum_regions(crew, shares.n_pieces, *own, shares.size, found)
-    for piece in range(1, len(found)):
-        found[0] += found[piece]
+    _sum_each_region(crew, shares.n_pieces, *own, shares.size, found)
+    by_piece = found.reshape((len(found), found[0].size))
+    for piece in range(1, len(by_piece)):
+        for k in range(by_piece.shape[1]):
+            by_piece[0, k] += by_piece[piece, k]
 
 
 @inner(
@@ -402,43 +412,51 @@ def _vote(columns, features, numbers, rule, whole, cut, is_set, sums, votes):  #
 
 
 @inner(
-    "void(int64[::1], Numbers, VoteRule, Shares, float64[:, ::1], float64[:, :, ::1], int64[::1])"
+    "void(int64[::1], int64, Numbers, VoteRule, Shares, float64[:, ::1], float64[:, :, ::1],"
+    " int64[::1])"
 )
-def _advance(crew, numbers, rule, shares, votes, factors, sums):  # type: ignore[no-untyped-def]
-    """Update all samples by a step, and add up the sums over them."""
+def _advance(crew, update, numbers, rule, shares, votes, factors, sums):  # type: ignore[no-untyped-def]
+    """Update all samples by a step, and add up the sums over them.
+
+    The loss's kernel is called by its address `update`, so that those of other losses need not be
+    compiled.
+    """
     own, scores, gradient, hessian, units, regions = numbers
     of_pieces, n = shares.of_samples, shares.n_pieces
     of_pieces[:] = 0
     step = (regions, votes, factors, shares.size, of_pieces)
     if rule.target == SQUARED:
-        advance_residuals(crew, n, own[0], gradient, hessian, units, *step)
+        call_at(update, (crew, n, own[0], gradient, hessian, units, *step))
     elif rule.target == QUANTILE:
         level, high = rule.level, len(regions)
         advance_slopes(own[0], gradient, units, level, regions, votes, 0, high, of_pieces[0])
     elif rule.target != CLASSES:
-        sign = 1 if rule.target == POISSON else -1
-        advance_amounts(crew, n, own, scores, gradient, hessian, sign, *step)
+        sign = np.int64(1 if rule.target == POISSON else -1)
+        call_at(update, (crew, n, own, scores, gradient, hessian, sign, *step))
     elif rule.kind != NEWTON:
-        advance_weights(crew, n, own, scores, gradient, units, *step)
+        call_at(update, (crew, n, own, scores, gradient, units, *step))
     elif len(own) == 1:
-        advance_odds(crew, n, own[0], scores, gradient, hessian, units, *step)
+        call_at(update, (crew, n, own[0], scores, gradient, hessian, units, *step))
     else:
-        advance_probabilities(crew, n, True, own, scores, gradient, hessian, units, *step)
+        moves = rule.kind == NEWTON
+        call_at(update, (crew, n, moves, own, scores, gradient, hessian, units, *step))
     for piece in range(len(of_pieces)):
-        sums += of_pieces[piece]
+        for k in range(len(sums)):
+            sums[k] += of_pieces[piece, k]
 
 
 @kernel(
-    "int64(int64[::1], int64, int64, Memory, SortedColumns, Features, Sets, Rows, Numbers,"
+    "int64(int64[::1], int64, int64, int64, Memory, SortedColumns, Features, Sets, Rows, Numbers,"
     " VoteRule, Powers, HeldOut, LossTable, Choice, Made)"
 )
 def _make(  # type: ignore[no-untyped-def]
-    crew, n_pieces, size, memory, columns, features, sets, rows, numbers, rule, tables, held_out,
-    losses, candidates, made,
+    crew, n_pieces, update, size, memory, columns, features, sets, rows, numbers, rule, tables,
+    held_out, losses, candidates, made,
 ):  # fmt: skip
     """Make rounds until all are made, or one is not ordinary; returns how many were made.
 
-    Columns of bins are searched in pieces of `size`; `memory` is that of `BinSearch`.
+    `update` is where the loss's kernel is. Columns of bins are searched in pieces of `size`;
+    `memory` is that of `BinSearch`.
     """
     n_outputs, has_bins = len(numbers.gradient), len(columns.codes) > 0
     room = np.empty(
@@ -491,5 +509,5 @@ def _make(  # type: ignore[no-untyped-def]
             judge_set(crew, held_out, losses, sets.validation[column], sides, votes, right, sums)
         else:
             judge(crew, held_out, losses, feature, made.thresholds[number], votes, right, sums)
-        _advance(crew, numbers, rule, shares, votes, factors, made.sums[number + 1])
+        _advance(crew, update, numbers, rule, shares, votes, factors, made.sums[number + 1])
     return len(made.cuts)

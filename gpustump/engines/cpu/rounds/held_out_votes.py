@@ -22,6 +22,7 @@ from gpustump.engines.cpu.predict.held_out_sums import (
 from gpustump.engines.cpu.predict.running_scores import set_ends
 from gpustump.engines.cpu.runtime.compiling import Floats, Integers, group, inner, kernel
 from gpustump.engines.cpu.runtime.crew import ALONE
+from gpustump.engines.cpu.runtime.intrinsics import apart
 from gpustump.engines.cpu.table.keys import KEYS, as_keys
 from gpustump.engines.cpu.table.source_table import plain
 
@@ -31,6 +32,9 @@ _KINDS = {
     "gamma": _GAMMA, "quantile": _SQUARED,
 }  # fmt: skip
 """Losses, as the kernels take them."""
+
+
+_add_right, _add_logistic, _add_shares = map(apart, (add_right, add_logistic, add_shares))
 
 
 @group
@@ -158,12 +162,12 @@ def _add_up(crew, held_out, table, right, losses):  # type: ignore[no-untyped-de
         add_ratio(scores, *amounts, held_out.exponentials, held_out.most, sign, losses)
         return
     n, of_classes, sums = len(scores), right.reshape((1, -1)), losses.reshape((1, -1))
-    add_right(crew, ALONE, scores, classes, held_out.units, n, of_classes)
+    _add_right(crew, ALONE, scores, classes, held_out.units, n, of_classes)
     own = (scores, classes, held_out.weights, table, held_out.bits)
     if held_out.kind == _LOGISTIC:
-        add_logistic(crew, ALONE, *own, n, sums)
+        _add_logistic(crew, ALONE, *own, n, sums)
     else:
-        add_shares(crew, ALONE, *own, False, n, sums)
+        _add_shares(crew, ALONE, *own, False, n, sums)
 
 
 @inner(

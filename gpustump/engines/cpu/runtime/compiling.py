@@ -146,6 +146,7 @@ def _compiling(
             function.__qualname__ = f"{function.__qualname__}_{name}"
         njit: Any = numba.njit
         dispatcher = njit(nogil=True, boundscheck=False, error_model="numpy", **options)(function)
+        dispatcher.declared = types
         folder = kernel_folder()
         if folder is not None and function.__module__.startswith("gpustump."):
             dispatcher._cache = KernelCache(folder, function)  # it knows no other sources

@@ -1,5 +1,5 @@
 """What kernels need of the processor and Numba has no function for: vectors, prefetching,
-reading where an array is, and calling a kernel whose address is given.
+reading where an array is, and calling kernels that are not linked: by their address or name.
 
 A vector is a few neighbouring numbers that are computed at once. The compiler uses vectors by
 itself only in loops that are longer than a row of the numbers of one sample. A vector that lies
@@ -12,14 +12,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import llvmlite.binding as llvm
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils as _cgutils
 from numba.extending import intrinsic
 
+from gpustump.engines.cpu.runtime.compiling import address_of
+
 cgutils: Any = _cgutils
 
 _INTEGER, _FLOAT = ir.IntType(64), ir.DoubleType()
+
+_NOWHERE = 1
+"""Stands for the address of code that is not called."""
 
 _READ, _KEEP, _DATA = 0, 3, 1
 """Arguments of LLVM's `llvm.prefetch`: for reading, to be kept in all caches, not instructions."""
@@ -119,12 +125,46 @@ def call_at(typing_context: Any, address: Any, arguments: Any) -> Any:
     arguments that it declares. It must return nothing."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        call, kinds = context.call_conv, list(signature.args[1])
-        pointer = call.get_function_type(types.void, kinds).as_pointer()
+        kinds = list(signature.args[1])
+        pointer = context.call_conv.get_function_type(types.void, kinds).as_pointer()
         kernel, own = builder.inttoptr(values[0], pointer), cgutils.unpack_tuple(builder, values[1])
-        status, _ = call.call_function(builder, kernel, types.void, kinds, own)
-        with cgutils.if_unlikely(builder, status.is_error):
-            call.return_status_propagate(builder, status)
-        return context.get_dummy_value()
+        return _call(context, builder, kernel, kinds, own)
 
     return types.void(address, arguments), generate
+
+
+def _call(context: Any, builder: Any, kernel: Any, kinds: Any, values: Any) -> Any:
+    """Call machine code that returns nothing, and raise what it raises."""
+    call = context.call_conv
+    status, _ = call.call_function(builder, kernel, types.void, kinds, values)
+    with cgutils.if_unlikely(builder, status.is_error):
+        call.return_status_propagate(builder, status)
+    return context.get_dummy_value()
+
+
+def apart(compiled: Any) -> Any:
+    """A function by which compiled code calls a kernel of a single version, which returns nothing.
+
+    Numba links what a kernel calls into the kernel, and optimises it there once more. This leaves
+    it apart, so a kernel that makes many calls takes less time to compile; a call takes some
+    nanoseconds. What is small, or called often, is better linked.
+    """
+    name = f"{compiled.py_func.__module__}.{compiled.py_func.__qualname__}"
+    # A process that only compiles has no code to call yet, and calls none.
+    llvm.add_symbol(name, address_of(compiled) if compiled.overloads else _NOWHERE)
+    (declared,) = compiled.declared
+
+    @intrinsic
+    def call(typing_context: Any, *arguments: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            given = cgutils.unpack_tuple(builder, values[0])
+            pairs = zip(given, arguments, declared.args, strict=True)
+            own = [context.cast(builder, value, one, other) for value, one, other in pairs]
+            kind = context.call_conv.get_function_type(types.void, declared.args)
+            kernel = cgutils.get_or_insert_function(builder.module, kind, name)
+            return _call(context, builder, kernel, declared.args, own)
+
+        tuples: Any = types.StarArgTuple
+        return types.void(tuples.from_types(arguments)), generate
+
+    return call
