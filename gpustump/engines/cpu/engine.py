@@ -299,7 +299,8 @@ class SortedEngine(_KernelEngine):
             return table
         from gpustump.engines.cpu.table import small_bins
 
-        return small_bins.divided(table)
+        limits = small_bins.OF_ONE_OUTPUT if task.objective.n_outputs == 1 else ()
+        return small_bins.divided(table, *limits)
 
 
 class ScannedEngine(SortedEngine):

@@ -21,12 +21,13 @@ from gpustump.engines.cpu.table.cuts import spread
 from gpustump.engines.cpu.table.sorted_table import ELEMENTS_AT_ONCE, SAMPLE, SortedTable
 from gpustump.engines.threads import ranges
 
-MOST_BINS = 254
-"""The most bins of a feature. The code after that of the last bin is for missing values."""
+MOST_BINS, PER_BIN = 254, 16
+"""The most bins of a feature; and the samples of a bin, unless that makes too many bins. The code
+after that of the last bin is for missing values. With smaller bins, the scores at edges take longer
+than the searches inside bins that they save."""
 
-PER_BIN = 16
-"""Samples of a bin, unless that makes too many bins. With smaller bins, the scores at edges take
-longer than the searches inside bins that they save."""
+OF_ONE_OUTPUT = 128, 32
+"""The same for one output, where few bins are searched, as their limits are remembered."""
 
 _FEATURES_AT_ONCE = 64
 """How many neighbouring features one thread codes, so that they can share columns."""
