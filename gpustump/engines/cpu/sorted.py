@@ -22,8 +22,9 @@ from gpustump.engines.cpu.split.sorted_intervals import SortedIntervals
 from gpustump.engines.cpu.table import small_bins, thresholds  # noqa: F401  # with their kernels
 
 _MOST_AHEAD, _MOST_AHEAD_IN_BINS = 2**20, 2**24
-"""A round of more elements, times outputs, takes about a millisecond, so making it in a batch saves
-almost nothing. The second number is for tables with bins."""
+"""Rounds of more elements, times outputs, are made one by one: a scan of so many takes a
+millisecond, beside which a batch saves almost nothing. The second number is for tables with bins,
+of which few are larger; see `route.SORTED_ELEMENTS`."""
 
 
 class SortedState(ScannedState):
