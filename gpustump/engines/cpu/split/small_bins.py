@@ -336,8 +336,9 @@ def _follow(a, positive, grown, gradient, above, below):  # type: ignore[no-unty
     """Let what is remembered of a feature's bins follow the gradients.
 
     `positive` are the sums of the positive gradients, which limit what is remembered; `grown` those
-    of what gradients have grown by. The other arguments are as in `Memory`. All sums are below
-    2**62, and no result or difference here overflows.
+    of what gradients have grown by. The other arguments are as in `Memory`. The sizes of all
+    gradients of a round add up to less than 2**62, so no gradients grow by 2**63 together, and
+    nothing here overflows.
     """
     for i in range(len(gradient)):
         own = a[i + 1] - a[i]
