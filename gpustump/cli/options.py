@@ -381,7 +381,8 @@ def _add_kernels(parser: Parser) -> None:
     """Show where compiled CPU kernels are kept, and which are there. Without --build
     they are compiled in the background when a fit first needs them, once, in a
     minute or two. GPUSTUMP_CACHE_DIR names another folder, for instance to copy it
-    into an image. It serves machines with the same CPU, Python, Numba and gpustump.
+    into an image. It serves machines with the same Python, Numba and gpustump, and
+    as good a CPU. A wheel may have brought the kernels; then nothing is compiled.
     """
     parser.flag("--build", "compile those that are missing")
 

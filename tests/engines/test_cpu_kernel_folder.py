@@ -277,15 +277,68 @@ def test_in_a_shared_place_only_kernels_that_nobody_used_lately_are_removed(tmp_
     assert [other.exists() for other in others] == [False, True]
 
 
-def test_another_cpu_has_kernels_of_its_own(monkeypatch):
-    own = kernel_folder.target_hash()
-    monkeypatch.setenv("NUMBA_CPU_NAME", "generic")
-    kernel_folder.target_hash.cache_clear()
-    assert kernel_folder.target_hash() != own
-    monkeypatch.setenv("NUMBA_CPU_FEATURES", "")  # now nothing of this CPU is left in it
-    monkeypatch.setattr(kernel_folder, "_this_cpu", pytest.fail)
-    kernel_folder.target_hash.cache_clear()
-    assert kernel_folder.target_hash() != own
-    monkeypatch.undo()
-    kernel_folder.target_hash.cache_clear()
-    assert kernel_folder.target_hash() == own
+def test_kernels_that_a_wheel_brings_come_first_if_all_are_there(tmp_path, monkeypatch):
+    monkeypatch.setenv(kernel_folder.SETTING, str(tmp_path / "own"))
+    monkeypatch.setattr(kernel_folder, "SHIPPED", tmp_path / "shipped")
+    find = kernel_folder.kernel_folder.__wrapped__
+    shipped = tmp_path / "shipped" / find().name
+    shipped.mkdir(parents=True)
+    for stage in kernel_folder.STAGES:
+        assert find().parent == tmp_path / "own"
+        (shipped / f"{stage}.done").touch()
+    assert find() == shipped
+
+
+LEVEL_OF = [
+    ({"baseline": ["X86_V2"], "found": ["X86_V3"]}, "x86-64-v3"),
+    ({"baseline": ["X86_V2"], "found": ["X86_V3", "X86_V4", "AVX512_ICL"]}, "x86-64-v4"),
+    ({"baseline": ["X86_V2", "X86_V3"]}, "x86-64-v3"),  # a NumPy that was made for this machine
+    ({"baseline": ["SSE2"], "found": ["AVX", "FMA3", "AVX2"]}, "x86-64-v3"),  # before NumPy 2.4
+    ({"baseline": ["SSE2"], "found": ["FMA3", "AVX2", "AVX512_SKX"]}, "x86-64-v4"),
+    ({"baseline": ["SSE2"], "found": ["AVX", "AVX2"]}, "x86-64"),
+    ({"baseline": ["X86_V2"]}, "x86-64"),
+    ({}, "x86-64"),
+]
+
+
+@pytest.mark.parametrize(("found", "level"), LEVEL_OF)
+def test_kernels_are_compiled_for_the_level_of_the_cpu(found, level, monkeypatch):
+    for name in kernel_folder.TARGET_SETTINGS:
+        monkeypatch.delenv(name, raising=False)
+    config = {"SIMD Extensions": found} if found else {}  # NumPy leaves out what is empty
+    monkeypatch.setattr(kernel_folder.platform, "machine", lambda: "AMD64")
+    monkeypatch.setattr(kernel_folder.np, "show_config", lambda mode: config)
+    assert kernel_folder.target.__wrapped__() == (level, "")
+    monkeypatch.setattr(kernel_folder.platform, "machine", lambda: "arm64")
+    assert kernel_folder.target.__wrapped__() == ("generic", "")
+
+
+def test_every_level_is_a_cpu_that_the_compiler_knows():
+    import llvmlite.binding as llvm
+
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    of_x86 = llvm.Target.from_triple("x86_64-unknown-linux-gnu")
+    text = "define <8 x i64> @f(<8 x i64> %x) {\n  %y = add <8 x i64> %x, %x\n  ret <8 x i64> %y\n}"
+    code = {
+        level: of_x86.create_target_machine(cpu=level).emit_assembly(llvm.parse_assembly(text))
+        for level in kernel_folder.LEVELS
+    }
+    widths = [level for level in code if "ymm" in code[level] or "zmm" in code[level]]
+    assert widths == ["x86-64-v4", "x86-64-v3"]
+    assert "zmm" in code["x86-64-v4"]
+
+
+@pytest.mark.slow
+def test_kernels_serve_every_cpu_of_their_level_and_no_other_target(package, tmp_path):
+    setting = {kernel_folder.SETTING: tmp_path / "level"}
+    _, path, hits = package.called(**setting)  # this process's Numba compiles for this very CPU
+    assert (path is not None, hits) == (True, 1)
+    (kept,) = path.glob("*caller*.kernel")
+    content, name = kept.read_bytes(), kernel_folder.target()[0].encode()
+    assert name in content
+    kept.write_bytes(content.replace(name, name[::-1], 1))
+    assert package.called("", **setting) == (20, path, 0)  # it is compiled anew
+    asked = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
+    answer, other, hits = package.called(**setting, **asked)
+    assert (answer, hits, other != path) == (20, 1, True)

@@ -24,9 +24,11 @@ from pathlib import Path
 from gpustump.engines.cpu.runtime.kernel_folder import (
     SETTING,
     STAGES,
+    TARGET_SETTINGS,
     are_compiled,
     kernel_folder,
     note_compiled,
+    target,
 )
 from gpustump.engines.threads import threads_of
 
@@ -128,6 +130,7 @@ def build(*stages: str, told: Callable[[], None] | None = None) -> None:
         Called after each kernel, of which all stages together have `n_kernels`.
     """
     folder = kernel_folder()
+    os.environ |= _compiles_for()
     with _turn(folder):
         missing = [own for own in stages or STAGES if not are_compiled(own)]
         with _helper(folder, missing):
@@ -171,7 +174,7 @@ def _started(
     try:
         return subprocess.Popen(
             [sys.executable, "-c", program],
-            env={**os.environ, SETTING: str(folder.parent)},
+            env={**os.environ, **_compiles_for(), SETTING: str(folder.parent)},
             stdin=stdin,
             stdout=stdout,
             stderr=subprocess.DEVNULL,
@@ -179,6 +182,11 @@ def _started(
         )
     except (OSError, ValueError, TypeError):  # no program, no memory, no more processes
         return None
+
+
+def _compiles_for() -> dict[str, str]:
+    """What tells Numba, before it is imported, for which CPU to compile."""
+    return dict(zip(TARGET_SETTINGS, target(), strict=True))
 
 
 def _problem_file(folder: Path, stage: str) -> Path:

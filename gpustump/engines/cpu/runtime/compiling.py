@@ -50,7 +50,12 @@ from numba.core.serialize import dumps
 from gpustump.data.collector import collector_paused
 from gpustump.engines.announcements import announce_anywhere
 from gpustump.engines.cpu.runtime.host_memory import COMPILING_BYTES, has_room
-from gpustump.engines.cpu.runtime.kernel_folder import STAGES, kernel_folder, module_of
+from gpustump.engines.cpu.runtime.kernel_folder import (
+    STAGES,
+    kernel_folder,
+    module_of,
+    target,
+)
 
 Integers = Annotated[np.ndarray, "int64[::1]"]
 Floats = Annotated[np.ndarray, "float64[::1]"]
@@ -226,8 +231,9 @@ class KernelCache(NullCache):
         """
         target_context.refresh()
         with contextlib.suppress(FileNotFoundError):
-            target, kept = pickle.loads(self._file(sig).read_bytes())
-            if target == target_context.codegen().magic_tuple():
+            made_for, kept = pickle.loads(self._file(sig).read_bytes())
+            own = target_context.codegen().magic_tuple()
+            if made_for in (own, (own[0], *target())):
                 return CompileResult._rebuild(target_context, *kept)  # type: ignore[no-untyped-call]
         if not has_room(COMPILING_BYTES):
             raise MemoryError("There is not enough memory to compile the CPU kernels.")

@@ -1,15 +1,17 @@
-"""Where compiled kernels are kept: a folder for one version of the sources, Numba, and the CPU.
+"""Where compiled kernels are kept: in a folder for each version of what they depend on.
 
 A compiled kernel contains the kernels that it calls and the constants that it uses, which may be
 defined in other files. Numba checks only whether the kernel's own file has changed, so after an
 edit elsewhere it would load a mixture of old and new code. Here the folder's name is a hash of all
-the sources, of Numba's version, and of Python and the CPU for which code is made.
+the sources, of Numba's version, and of Python and the CPU for which code is made. That is not this
+very CPU, but a level that it reaches, so a folder serves many machines.
 
-The folder lies in GPUSTUMP_CACHE_DIR if that is set. Otherwise it is beside the sources, or in the
-user's cache, or, where neither can be written to, in a temporary folder of this process. Beside the
-sources, folders of other sources are removed as soon as something is written. Those of other
-versions of Numba, and of other CPUs, stay: environments and machines may share one installation.
-Elsewhere installations may share a place, so folders stay there that were used lately.
+A wheel may bring a folder that has everything (`SHIPPED`). Otherwise the folder lies in
+GPUSTUMP_CACHE_DIR if that is set, or else beside the sources, or in the user's cache, or, where
+neither can be written to, in a temporary folder of this process. Beside the sources, folders of
+other sources are removed as soon as something is written. Those of other versions of Numba, and of
+other CPUs, stay: environments and machines may share one installation. Elsewhere installations may
+share a place, so folders stay there that were used lately.
 
 When all kernels of a stage are there, a file says so.
 """
@@ -33,7 +35,10 @@ from collections.abc import Iterator
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
+import numpy as np
+
 SETTING = "GPUSTUMP_CACHE_DIR"
+TARGET_SETTINGS = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES")
 
 STAGES = (
     "scanned",
@@ -81,6 +86,17 @@ nothing of that kind."""
 _FOLDER = "kernels-"
 """What the names of the folders begin with."""
 
+SHIPPED = Path(__file__).parent.parent / "kernels"
+"""Where the folders are that a wheel brings."""
+
+LEVELS = {
+    "x86-64-v4": ({"X86_V4"}, {"AVX512_SKX"}),
+    "x86-64-v3": ({"X86_V3"}, {"AVX2", "FMA3"}),
+    "x86-64": (set[str](),),
+}
+"""Levels of x86-64 CPUs by LLVM's names, the best first. A CPU is of a level if NumPy finds all
+features of one of these sets; NumPy 2.4 has names for the levels."""
+
 _KEPT_SECONDS = 30 * 24 * 60 * 60
 """So long folders stay in a shared place after they were used."""
 
@@ -92,11 +108,13 @@ def kernel_folder() -> Path | None:
     Kernels can be added to it, unless all are there.
     """
     name = f"{_FOLDER}{sources_hash()}-numba-{importlib.metadata.version('numba')}-{target_hash()}"
+    if _is_full(SHIPPED / name):
+        return SHIPPED / name
     for place in _places():
         folder = place / name
         with contextlib.suppress(OSError):
             os.utime(folder)
-        if all(_note(folder, stage).exists() for stage in STAGES):
+        if _is_full(folder):
             return folder
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -111,6 +129,10 @@ def kernel_folder() -> Path | None:
 
 def _note(folder: Path, stage: str) -> Path:
     return folder / f"{stage}.done"
+
+
+def _is_full(folder: Path) -> bool:
+    return all(_note(folder, stage).exists() for stage in STAGES)
 
 
 def are_compiled(*stages: str) -> bool:
@@ -136,26 +158,28 @@ def sources_hash() -> str:
 
 
 @functools.cache
+def target() -> tuple[str, str]:
+    """The name and the features of the CPU that kernels are compiled for, as Numba takes them.
+
+    NUMBA_CPU_NAME and NUMBA_CPU_FEATURES together stand for another CPU.
+    """
+    name, features = (os.environ.get(variable) for variable in TARGET_SETTINGS)
+    if name is not None and features is not None:
+        return name, features
+    if platform.machine().lower() not in ("x86_64", "amd64"):
+        return "generic", ""
+    known = np.show_config(mode="dicts").get("SIMD Extensions", {})  # it leaves out what is empty
+    here = {*known.get("baseline", ()), *known.get("found", ())}
+    return next(level for level, of in LEVELS.items() if any(own <= here for own in of)), ""
+
+
 def target_hash() -> str:
     """A hash of what Numba makes code for, 8 hexadecimal digits: Python, the system, the CPU.
 
-    As for Numba, NUMBA_CPU_NAME and NUMBA_CPU_FEATURES together stand for another CPU.
-    Nothing of Numba is imported, so that a fork or Ctrl-C cannot leave half of it; each kernel's
-    file has the exact target (`compiling.KernelCache`).
+    Nothing of Numba is imported, so that a fork or Ctrl-C cannot leave half of it.
     """
-    asked = [os.environ.get(name) for name in ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES")]
-    cpu = [*asked, *_this_cpu()] if None in asked else asked
     python = sys.implementation.cache_tag, platform.system(), platform.machine()
-    return hashlib.sha256(repr((python, cpu)).encode()).hexdigest()[:8]
-
-
-def _this_cpu() -> list[str]:
-    """What distinguishes this CPU from others that cannot run the same code."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(errors="replace").partition("\n\n")[0].splitlines()
-    except OSError:
-        return [platform.processor()]
-    return [own for own in lines if own.startswith(("model name", "flags", "Features", "CPU part"))]
+    return hashlib.sha256(repr((python, target())).encode()).hexdigest()[:8]
 
 
 def n_kernels() -> int:
