@@ -48,10 +48,9 @@ def platform_tag() -> str:
 def main() -> None:
     """Write the wheel."""
     (plain,) = map(Path, sys.argv[1:])
-    is_x86 = platform.machine().lower() in ("x86_64", "amd64")
-    levels = (
-        [level for level, of in kernel_folder.LEVELS.items() if all(of)] if is_x86 else ["generic"]
-    )
+    levels = ["generic"]
+    if platform.machine().lower() in ("x86_64", "amd64"):  # all but the level without any feature
+        levels = [level for level, features in kernel_folder.LEVELS.items() if all(features)]
     tags = {
         "--python-tag": f"cp{sys.version_info.major}{sys.version_info.minor}",
         "--abi-tag": "none",
