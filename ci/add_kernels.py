@@ -10,7 +10,6 @@ another version of Numba than this environment compiles as from the plain wheel.
 from __future__ import annotations
 
 import os
-import platform
 import shutil
 import subprocess
 import sys
@@ -30,7 +29,8 @@ FOLDER = (
 
 def compiled(level: str) -> Path:
     """The folder with all kernels for a level of CPUs."""
-    environment = {**os.environ, "NUMBA_CPU_NAME": level, "NUMBA_CPU_FEATURES": ""}
+    of_level = dict(zip(kernel_folder.TARGET_SETTINGS, (level, ""), strict=True))
+    environment = {**os.environ, **of_level}
     subprocess.run(
         [sys.executable, "-m", "gpustump", "kernels", "--build"],
         env=environment, stdout=subprocess.DEVNULL, check=True,
@@ -48,8 +48,8 @@ def platform_tag() -> str:
 def main() -> None:
     """Write the wheel."""
     (plain,) = map(Path, sys.argv[1:])
-    levels = ["generic"]
-    if platform.machine().lower() in ("x86_64", "amd64"):  # all but the level without any feature
+    levels = [kernel_folder.target()[0]]
+    if levels[0] in kernel_folder.LEVELS:  # all but the one without any feature, which few need
         levels = [level for level, features in kernel_folder.LEVELS.items() if all(features)]
     tags = {
         "--python-tag": f"cp{sys.version_info.major}{sys.version_info.minor}",

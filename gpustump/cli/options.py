@@ -382,7 +382,8 @@ def _add_kernels(parser: Parser) -> None:
     they are compiled in the background when a fit first needs them, once, in a
     minute or two. GPUSTUMP_CACHE_DIR names another folder, for instance to copy it
     into an image. It serves machines with the same Python, Numba and gpustump, and
-    as good a CPU. A wheel may have brought the kernels; then nothing is compiled.
+    a CPU of the same level (with AVX-512, with AVX2, or without both). A wheel may
+    have brought the kernels; then nothing is compiled.
     """
     parser.flag("--build", "compile those that are missing")
 

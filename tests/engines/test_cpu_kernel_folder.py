@@ -318,12 +318,13 @@ def test_kernels_are_compiled_for_the_level_of_the_cpu(found, level, monkeypatch
     assert kernel_folder.target.__wrapped__() == ("generic", "")
 
 
+@pytest.mark.skipif(kernel_folder.target()[0] not in kernel_folder.LEVELS, reason="not x86-64")
 def test_every_level_is_a_cpu_that_the_compiler_knows():
     import llvmlite.binding as llvm
 
-    llvm.initialize_all_targets()
-    llvm.initialize_all_asmprinters()
-    of_x86 = llvm.Target.from_triple("x86_64-unknown-linux-gnu")
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    of_x86 = llvm.Target.from_default_triple()
     text = "define <8 x i64> @f(<8 x i64> %x) {\n  %y = add <8 x i64> %x, %x\n  ret <8 x i64> %y\n}"
     code = {
         level: of_x86.create_target_machine(cpu=level).emit_assembly(llvm.parse_assembly(text))

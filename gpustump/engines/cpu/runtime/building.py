@@ -130,7 +130,7 @@ def build(*stages: str, told: Callable[[], None] | None = None) -> None:
         Called after each kernel, of which all stages together have `n_kernels`.
     """
     folder = kernel_folder()
-    os.environ |= _compiles_for()
+    os.environ |= _compiles_for()  # this process is there to compile
     with _turn(folder):
         missing = [own for own in stages or STAGES if not are_compiled(own)]
         with _helper(folder, missing):

@@ -232,6 +232,7 @@ class KernelCache(NullCache):
         target_context.refresh()
         with contextlib.suppress(FileNotFoundError):
             made_for, kept = pickle.loads(self._file(sig).read_bytes())
+            # Where no other process could compile, this one has, for its very CPU.
             own = target_context.codegen().magic_tuple()
             if made_for in (own, (own[0], *target())):
                 return CompileResult._rebuild(target_context, *kept)  # type: ignore[no-untyped-call]
