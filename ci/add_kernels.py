@@ -49,7 +49,7 @@ def main() -> None:
     """Write the wheel."""
     (plain,) = map(Path, sys.argv[1:])
     levels = [kernel_folder.target()[0]]
-    if levels[0] in kernel_folder.LEVELS:  # all but the one without any feature, which few need
+    if levels[0] in kernel_folder.LEVELS:  # all but the one without any feature
         levels = [level for level, features in kernel_folder.LEVELS.items() if all(features)]
     tags = {
         "--python-tag": f"cp{sys.version_info.major}{sys.version_info.minor}",
